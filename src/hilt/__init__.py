@@ -1,0 +1,71 @@
+"""hilt: the tool layer of AI agents. One catalog, one funnel, for every tool call.
+
+The public names are loaded on first use; importing the package does nothing else.
+"""
+
+from importlib import import_module
+
+_PUBLIC = {
+    "Agent": "hilt.app.agent",
+    "App": "hilt.app.build",
+    "Ask": "hilt.ports.permission",
+    "Catalog": "hilt.engine.catalog",
+    "CatalogFault": "hilt.core.errors",
+    "Clock": "hilt.ports.clock",
+    "ConfigError": "hilt.core.errors",
+    "DuplicateToolError": "hilt.core.errors",
+    "Environment": "hilt.ports.tool",
+    "Event": "hilt.core.event",
+    "Guardrail": "hilt.engine.guardrail",
+    "GuardrailRule": "hilt.core.guardrail",
+    "HiltError": "hilt.core.errors",
+    "HookAnswer": "hilt.core.hook",
+    "HookInput": "hilt.core.hook",
+    "ImagePart": "hilt.core.content",
+    "InvalidSpecError": "hilt.core.errors",
+    "Limits": "hilt.core.session",
+    "McpServerSpec": "hilt.core.mcp",
+    "Mode": "hilt.core.session",
+    "Model": "hilt.ports.model",
+    "RequestError": "hilt.core.errors",
+    "RunResult": "hilt.core.event",
+    "ScriptedModel": "hilt.testing",
+    "Session": "hilt.engine.session",
+    "SessionContext": "hilt.app.catalog",
+    "StopReason": "hilt.core.session",
+    "StructuredPart": "hilt.core.content",
+    "SystemClock": "hilt.adapters.clock_system",
+    "TextPart": "hilt.core.content",
+    "Tool": "hilt.ports.tool",
+    "ToolCall": "hilt.core.tool",
+    "ToolCallRecorder": "hilt.ports.store",
+    "ToolError": "hilt.core.errors",
+    "ToolFilter": "hilt.core.session",
+    "ToolResult": "hilt.core.tool",
+    "ToolSource": "hilt.ports.tool",
+    "ToolSpec": "hilt.core.tool",
+    "VIA_SESSION": "hilt.app.build",
+    "Verdict": "hilt.ports.permission",
+    "allow": "hilt.core.host_rules",
+    "ask": "hilt.core.host_rules",
+    "build": "hilt.app.build",
+    "deny": "hilt.core.host_rules",
+    "hook": "hilt.engine.function_hook",
+    "tool": "hilt.engine.function_tool",
+}
+
+__all__ = sorted(_PUBLIC)  # noqa: PLE0605 - sorted literal names, which a test holds against the stub
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module."""
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'hilt' has no attribute {name!r}")
+    value: object = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,114 @@
+"""Typed blocks of a result: what a tool gave, kept apart from the text that the model reads.
+
+`audience` is a hint for people's displays, never a reason to keep a block from the model (results.md RES-04).
+Bytes are base64 text as they came, so that a size can be judged before anything is decoded.
+"""
+
+from dataclasses import MISSING, dataclass, fields
+from typing import ClassVar, Literal
+
+PartKind = Literal["text", "image", "audio", "resource_link", "embedded_resource", "structured"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPart:
+    """Plain text."""
+
+    kind: ClassVar[PartKind] = "text"
+    text: str
+    audience: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePart:
+    """An image; `data` is base64, `mime_type` one of image/png, jpeg, gif, webp."""
+
+    kind: ClassVar[PartKind] = "image"
+    data: str
+    mime_type: str
+    audience: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AudioPart:
+    """Sound; `data` is base64."""
+
+    kind: ClassVar[PartKind] = "audio"
+    data: str
+    mime_type: str
+    audience: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceLinkPart:
+    """A reference to a resource by URI; never followed by itself."""
+
+    kind: ClassVar[PartKind] = "resource_link"
+    uri: str
+    name: str = ""
+    title: str = ""
+    description: str = ""
+    mime_type: str = ""
+    size_bytes: int | None = None
+    server: str = ""
+    audience: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedResourcePart:
+    """A resource inside the result: `text`, or `blob` as base64."""
+
+    kind: ClassVar[PartKind] = "embedded_resource"
+    uri: str
+    mime_type: str = ""
+    text: str | None = None
+    blob: str | None = None
+    audience: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuredPart:
+    """A JSON value."""
+
+    kind: ClassVar[PartKind] = "structured"
+    value: object
+    audience: tuple[str, ...] = ()
+
+
+Part = TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart | StructuredPart
+
+PART_TYPES: dict[str, type[Part]] = {
+    t.kind: t
+    for t in (TextPart, ImagePart, AudioPart, ResourceLinkPart, EmbeddedResourcePart, StructuredPart)
+}
+
+
+def part_to_json(part: Part) -> dict[str, object]:
+    """Return the part as a JSON object; absent values are left out."""
+    out: dict[str, object] = {"kind": part.kind}
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if field.default is MISSING or value != field.default:
+            out[field.name] = list(value) if isinstance(value, tuple) else value
+    return out
+
+
+def part_from_json(raw: object) -> Part:
+    """Return the part of a JSON object made by `part_to_json`.
+
+    Raises:
+        ValueError: It is not of that shape.
+    """
+    if not isinstance(raw, dict) or raw.get("kind") not in PART_TYPES:
+        raise ValueError("a part is an object with a known kind")
+    values = {key: tuple(v) if isinstance(v, list) and key == "audience" else v for key, v in raw.items()}
+    cls = PART_TYPES[values.pop("kind")]
+    try:
+        return cls(**values)
+    except TypeError as exc:
+        raise ValueError(f"a part of kind {cls.kind} has wrong keys") from exc
+
+
+def base64_size(data: str) -> int:
+    """Return how many bytes base64 text stands for, without decoding it."""
+    return len(data) * 3 // 4 - (len(data) - len(data.rstrip("=")) if data.endswith("=") else 0)

@@ -1,0 +1,24 @@
+"""Files that decide what may run: changing one is at least asked, whatever rules and modes say."""
+
+import re
+from typing import Final
+
+from hilt.core.permission import Subject
+
+CHANGING_TOOLS: Final = frozenset({"Write", "Edit", "Copy", "Move", "Remove"})
+"""The tools that change files by their paths."""
+
+_PROTECTED: Final = re.compile(
+    r"(?:.*/)?(?:\.git(?:/.*)?|\.hilt(?:/(?:settings[^/]*\.yaml|mcp\.toml|mcp\.lock))?)\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def protected(tool: str, subject: Subject) -> bool:
+    """Tell whether this call of the tool would touch a protected file, or a folder that holds one.
+
+    Letter case is passed over, since it is on some disks; a repository within the workspace counts as well.
+    """
+    if tool not in CHANGING_TOOLS or subject.kind != "path":
+        return False
+    return any(path == "." or _PROTECTED.match(path) is not None for path in (subject.text, *subject.also))

@@ -1,0 +1,1 @@
+"""What the outside must provide: Protocols whose docstrings are the contracts."""

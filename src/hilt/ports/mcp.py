@@ -1,0 +1,112 @@
+"""The wire of one MCP server: dial, list, call, close. Policy (retry, replay, names) is not here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from hilt.core.mcp import McpServerSpec
+from hilt.core.replay import Fault
+
+__all__ = [
+    "Fault",
+    "McpConnection",
+    "McpDialer",
+    "McpFault",
+    "NotificationHandler",
+    "ProgressHandler",
+    "ServerFacts",
+]
+
+
+class McpFault(Exception):
+    """One exchange failed.
+
+    `code`, `text` and `details` are the server's declared error; `status` the HTTP status; `retry_after_s`
+    its own word on when to try again.
+    """
+
+    def __init__(
+        self,
+        fault: Fault,
+        text: str,
+        *,
+        code: int | None = None,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        details: object = None,
+    ) -> None:
+        super().__init__(text)
+        self.fault = fault
+        self.text = text
+        self.code = code
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.details = details
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """What a server said of itself when it was dialled."""
+
+    name: str = ""
+    version: str = ""
+    revision: str = ""
+    era: str = "handshake"
+    instructions: str = ""
+    capabilities: Mapping[str, object] = field(default_factory=dict)
+
+
+ProgressHandler = Callable[[float, float | None, str], None]
+NotificationHandler = Callable[[str, Mapping[str, object]], None]
+
+
+class McpConnection(Protocol):
+    """One live connection.
+
+    Calls may come from any task at the same time; `close` from any task, any number of times.
+    """
+
+    @property
+    def facts(self) -> ServerFacts:
+        """What the server said when it was dialled."""
+        ...
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, object],
+        *,
+        timeout_s: float,
+        on_progress: ProgressHandler | None = None,
+    ) -> Mapping[str, object]:
+        """Send one request and return its raw result object.
+
+        When the caller is cancelled or `timeout_s` (of the whole exchange) passes, the server is told and a
+        late answer is dropped. `on_progress` is called with done, total and text, for rising values of `done`
+        only, from another task and never after this has returned; it must not wait.
+
+        Raises:
+            McpFault: The exchange failed; says how.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End the connection within bounded time; never raises."""
+        ...
+
+
+class McpDialer(Protocol):
+    """Opens connections."""
+
+    async def dial(
+        self, spec: McpServerSpec, *, on_notification: NotificationHandler, secrets: Sequence[str] = ()
+    ) -> McpConnection:
+        """Connect and negotiate within `spec.connect_timeout_s`.
+
+        `on_notification` gets method and params of each notification but progress, in order; it must not
+        wait. `secrets` are values that no text of a fault shows.
+
+        Raises:
+            McpFault: It failed; nothing is left open.
+        """
+        ...

@@ -1,0 +1,81 @@
+"""Where sessions, their events and their audit are kept: three ports that work without one another."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from hilt.core.event import Event
+from hilt.core.session import SessionId, SessionRecord
+from hilt.core.tool import ToolCall, ToolResult
+
+PAGE_MAX = 200
+
+
+class SessionStore(Protocol):
+    """Records of sessions, each replaced as a whole."""
+
+    async def save(self, record: SessionRecord) -> SessionRecord:
+        """Store the record and return it with its new version.
+
+        `record.version` must be the stored one, 0 for a new session; of two saves at once exactly one succeeds.
+
+        Raises:
+            ConflictError: The version is not the current one, or a new id exists.
+        """
+        ...
+
+    async def load(self, session_id: SessionId) -> SessionRecord | None:
+        """Return the record, None when there is none.
+
+        Raises:
+            HarnessFault: The stored record cannot be read; the text names the file.
+        """
+        ...
+
+    async def list(self, *, cursor: str = "", limit: int = 50) -> tuple[Sequence[SessionRecord], str]:
+        """Return a page by time of creation, at most 200, and the next cursor, "" at the end."""
+        ...
+
+    async def delete(self, session_id: SessionId) -> bool:
+        """Remove the record; False when there was none."""
+        ...
+
+
+class EventLog(Protocol):
+    """What runs emitted, by session, in the order of `seq`."""
+
+    async def append(self, session_id: SessionId, events: Sequence[Event], *, durable: bool = False) -> None:
+        """Add the events; with `durable` they are on stable storage when this returns."""
+        ...
+
+    async def read(self, session_id: SessionId, *, after: int = 0) -> Sequence[Mapping[str, object]]:
+        """Return the events behind `seq` `after` as JSON objects (`event_to_json`); a missing log reads as empty.
+
+        Raises:
+            HarnessFault: A line has an unknown version.
+        """
+        ...
+
+    async def delete(self, session_id: SessionId) -> None:
+        """Remove the log; none is no error."""
+        ...
+
+
+class ToolCallRecorder(Protocol):
+    """The audit of tool calls, apart from the event stream and from the log."""
+
+    async def tool_call(
+        self,
+        session_id: str,
+        call: ToolCall,
+        result: ToolResult,
+        queued: float,
+        took: float,
+        *,
+        detail: Mapping[str, object],
+    ) -> None:
+        """Record one call, refused ones included; `queued` and `took` are seconds.
+
+        `call` has the arguments as executed. `detail` holds, where they apply: mode, decision, rule, hooks,
+        coercions, targets, code, server, attempt, parts.
+        """
+        ...
