@@ -1,0 +1,1 @@
+"""The outside, one technology a file, named after the port it fills."""

@@ -1,0 +1,180 @@
+"""Records of sessions: one file each, replaced as a whole."""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from hilt.adapters.store_jsonl import files
+from hilt.adapters.store_jsonl.folder import Folder
+from hilt.adapters.store_jsonl.lines import decode, encode, read_objects, to_line
+from hilt.core.errors import ConflictError, HarnessFault
+from hilt.core.page import Place, page_of
+from hilt.core.record import record_from_json, record_to_json
+from hilt.core.session import SessionId, SessionRecord
+
+logger = logging.getLogger(__name__)
+
+_Stamp = tuple[int, int, int]
+
+
+class _Head(msgspec.Struct):
+    id: str
+    version: int = 0
+    created_at: str = ""
+
+
+_heads = msgspec.json.Decoder(_Head)
+
+
+class JsonlSessions:
+    """See `SessionStore`. A record is JSON over several lines, one for each message and each result."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._places: dict[str, tuple[_Stamp, Place | None]] = {}
+
+    async def save(self, record: SessionRecord) -> SessionRecord:
+        """See `SessionStore.save`."""
+        return await self._folder.run(self._save, record)
+
+    def _save(self, record: SessionRecord) -> SessionRecord:
+        path = self._folder.file(record.id, files.RECORD)
+        fresh = replace(record, version=record.version + 1)
+        content = self._content(fresh)
+        if record.version == 0:
+            if not files.create(path, content):
+                raise ConflictError(f"session {record.id!r} exists already")
+            return fresh
+        with files.locked(path) as stored:
+            head = None if stored is None else _head(stored, path.name)
+            if head is None or head.id != record.id or head.version != record.version:
+                now = "is gone" if head is None else f"has version {head.version}"
+                raise ConflictError(
+                    f"session {record.id!r} {now}, not {record.version}: load it again before saving"
+                )
+            files.replace(path, content)
+        return fresh
+
+    def _content(self, record: SessionRecord) -> bytes:
+        body = record_to_json(record)
+        messages = body.pop("messages")
+        head = to_line(body, self._folder.redactor).removesuffix(b"}\n")
+        lines = [self._message(item) for item in messages] if isinstance(messages, list) else []
+        return head + b',"messages":[\n' + b",\n".join(lines) + b"\n]}\n"
+
+    def _message(self, message: Mapping[str, object]) -> bytes:
+        results = message.get("results")
+        if not isinstance(results, list):
+            return to_line(message, self._folder.redactor).rstrip(b"\n")
+        rest = encode({key: value for key, value in message.items() if key != "results"}).removesuffix(b"}")
+        lines = [to_line(item, self._folder.redactor).rstrip(b"\n") for item in results]
+        return rest + b',"results":[\n' + b",\n".join(lines) + b"\n]}"
+
+    async def load(self, session_id: SessionId) -> SessionRecord | None:
+        """See `SessionStore.load`."""
+        return await self._folder.run(self._load, session_id)
+
+    def _load(self, session_id: str) -> SessionRecord | None:
+        path = self._folder.file(session_id, files.RECORD)
+        content = files.read(path)
+        if content is None:
+            return None
+        try:
+            record = record_from_json(decode(content))
+        except (ValueError, TypeError) as exc:
+            raise HarnessFault(f"the session record {path.name} cannot be read: {exc}") from exc
+        if record.id != session_id:
+            logger.warning("session_record_foreign file=%s", path.name)
+            return None
+        return record
+
+    async def list(self, *, cursor: str = "", limit: int = 50) -> tuple[Sequence[SessionRecord], str]:
+        """See `SessionStore.list`. Records that cannot be read are left out, each with a warning."""
+        return await self._folder.run(self._list, cursor, limit)
+
+    def _list(self, cursor: str, limit: int) -> tuple[Sequence[SessionRecord], str]:
+        places, following = page_of(self._scan(), cursor=cursor, limit=limit)
+        records: list[SessionRecord] = []
+        for _, session_id in places:
+            try:
+                record = self._load(session_id)
+            except HarnessFault as exc:
+                logger.warning("session_record_unreadable reason=%s", exc)
+                continue
+            if record is not None:
+                records.append(record)
+        return records, following
+
+    def _scan(self) -> Sequence[Place]:
+        """Return the place of every record; a file is read again only when it has changed."""
+        seen: dict[str, tuple[_Stamp, Place | None]] = {}
+        try:
+            entries = list(os.scandir(self._folder.path))
+        except FileNotFoundError:
+            entries = []
+        for entry in entries:
+            if not entry.name.endswith(files.RECORD):
+                continue
+            try:
+                status = entry.stat()
+                stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+                known = self._places.get(entry.name)
+                seen[entry.name] = known if known and known[0] == stamp else (stamp, self._place(entry.name))
+            except FileNotFoundError:
+                continue
+        self._places = seen
+        return [place for _, place in seen.values() if place is not None]
+
+    def _place(self, name: str) -> Place | None:
+        try:
+            head = _head((self._folder.path / name).read_bytes(), name)
+        except HarnessFault as exc:
+            logger.warning("session_record_unreadable reason=%s", exc)
+            return None
+        if files.stem(head.id) + files.RECORD != name:
+            logger.warning("session_record_foreign file=%s", name)
+            return None
+        return head.created_at, head.id
+
+    async def delete(self, session_id: SessionId) -> bool:
+        """See `SessionStore.delete`. The audit file and the event log go first, the record last."""
+        return await self._folder.run(self._delete, session_id)
+
+    def _delete(self, session_id: str) -> bool:
+        path = self._folder.file(session_id, files.RECORD)
+        with files.locked(path) as stored:
+            if stored is not None and _head(stored, path.name).id != session_id:
+                logger.warning("session_record_foreign file=%s", path.name)
+                return False
+            calls = self._folder.file(session_id, files.CALLS)
+            if stored is None and _owner(calls) not in (None, session_id):
+                return False
+            calls.unlink(missing_ok=True)
+            self._folder.file(session_id, files.EVENTS).unlink(missing_ok=True)
+            files.remove_drafts(path)
+            path.unlink(missing_ok=True)
+            return stored is not None
+
+
+def _head(content: bytes, name: str) -> _Head:
+    try:
+        return _heads.decode(content)
+    except msgspec.DecodeError:
+        pass
+    try:  # the fast decoder refuses what JSON allows, such as a lone surrogate
+        return msgspec.convert(decode(content), _Head)
+    except (ValueError, msgspec.ValidationError) as exc:
+        raise HarnessFault(f"the session record {name} cannot be read: {exc}") from exc
+
+
+def _owner(calls: os.PathLike[str]) -> object:
+    """Return the session that the first readable line of an audit file names, None without one."""
+    try:
+        with open(calls, "rb") as file:
+            objects, _ = read_objects(file.readline())
+    except FileNotFoundError:
+        return None
+    return objects[0][1].get("session_id") if objects else None

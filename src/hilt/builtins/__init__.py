@@ -1,0 +1,1 @@
+"""Local tools, one folder a category as users enable it."""

@@ -1,0 +1,1 @@
+"""Tools about tools: paging a cut result, finding a tool."""
