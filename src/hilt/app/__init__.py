@@ -1,0 +1,1 @@
+"""The composition root: configuration, the list of families, the build."""

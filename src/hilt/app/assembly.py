@@ -1,0 +1,193 @@
+"""Makes what one session consists of: its catalog, environment, rules, hooks and model."""
+
+import logging
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hilt.app.catalog import (
+    CATEGORY_TOOLS,
+    META_NAMES,
+    NO_FILES_PROFILE,
+    Families,
+    SessionContext,
+    assemble,
+    check_parity,
+)
+from hilt.app.config import Config
+from hilt.core.defaults import builtin_defaults
+from hilt.core.errors import RequestError
+from hilt.core.mcp import McpServerSpec
+from hilt.core.permission import PermissionRule
+from hilt.core.rulebook import RuleBook
+from hilt.core.session import Mode, SessionRecord, ToolFilter
+from hilt.engine.assembly import Assembly
+from hilt.engine.catalog import Catalog
+from hilt.engine.defaults import host_defaults
+from hilt.engine.funnel import Parts
+from hilt.engine.retained import Retained
+from hilt.engine.tool_index import SessionToolIndex
+from hilt.ports.model import Model
+from hilt.ports.permission import RuleSource
+from hilt.ports.results import RetainedResults
+from hilt.ports.runner import CommandRunner
+from hilt.ports.search import ToolIndex
+from hilt.ports.tool import Environment, Tool
+from hilt.ports.workspace import ReadLedger, Workspace
+
+logger = logging.getLogger(__name__)
+
+SessionCatalog = Callable[[SessionContext], Catalog]
+ClientTools = Callable[
+    [SessionRecord, Sequence[McpServerSpec]], Awaitable[tuple[Sequence[Tool], Callable[[], Awaitable[None]]]]
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What every session of the application takes over; `parts` holds what is the same for all."""
+
+    parts: Parts
+    families: Families
+    rules: Sequence[PermissionRule] = ()
+    rule_source: RuleSource | None = None
+    workspace: Workspace | None = None
+    runner: CommandRunner | None = None
+    root: str = ""
+    home: str = ""
+    services: Mapping[type, object] = field(default_factory=dict)
+    layers: Sequence[ToolFilter] = ()
+    load_model: Callable[[str], Model]
+    session_catalog: SessionCatalog | None = None
+    client_tools: ClientTools | None = None
+    via_session: bool = False
+    refuses_auto: str = ""
+
+
+class SessionAssembler:
+    """Assembles sessions over one shared catalog."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._defaults = builtin_defaults()
+        self._known = frozenset(rule.tool for rule in self._defaults)
+
+    async def __call__(self, record: SessionRecord, client: Sequence[McpServerSpec]) -> Assembly:
+        """Make the parts of a session; rules are read as they stand now.
+
+        Raises:
+            ConfigError: A settings file with rules has an error.
+            RequestError: The mode is refused here, a category is not enabled, or the catalog is not the shared one.
+        """
+        shared = self._shared
+        if record.mode is Mode.AUTO and shared.refuses_auto:
+            raise RequestError(shared.refuses_auto, code="forbidden")
+        layers = [*shared.layers, *_narrowing(record, shared.families)]
+        rules = await self._rules()
+        model = shared.load_model(record.model)
+        brought: Sequence[Tool] = ()
+        close: Callable[[], Awaitable[None]] | None = None
+        if client:
+            if shared.client_tools is None:
+                raise RequestError("this application takes no MCP servers of a session", code="unsupported")
+            brought, close = await shared.client_tools(record, client)
+        try:
+            catalog = self._catalog(record, brought)
+        except BaseException:
+            if close is not None:
+                await close()
+            raise
+        return self._assembly(record, catalog, rules, model, layers=layers, close=close)
+
+    def _assembly(
+        self,
+        record: SessionRecord,
+        catalog: Catalog,
+        rules: Sequence[PermissionRule],
+        model: Model,
+        *,
+        layers: Sequence[ToolFilter],
+        close: Callable[[], Awaitable[None]] | None,
+    ) -> Assembly:
+        shared = self._shared
+        no_files = record.profile == NO_FILES_PROFILE
+        ledger = ReadLedger(record.ledger)
+        retained = Retained()
+        index = SessionToolIndex(catalog)
+        services = {ReadLedger: ledger, RetainedResults: retained, ToolIndex: index, **shared.services}
+        env = Environment(
+            workspace=None if no_files else shared.workspace,
+            runner=None if no_files else shared.runner,
+            services=services,
+            session_id=record.id,
+        )
+        defaults = [*self._defaults, *host_defaults(catalog, self._known)]
+        parts = replace(
+            shared.parts,
+            catalog=catalog,
+            model=model,
+            env=env,
+            rules=RuleBook([*rules, *defaults], root=shared.root, home=shared.home),
+            keep=retained.keep,
+            lost_servers=record.client_servers if close is None else (),
+        )
+
+        async def end() -> None:
+            retained.clear()
+            if close is not None:
+                await close()
+
+        return Assembly(
+            parts=parts,
+            ledger=ledger,
+            layers=layers,
+            persist=None if shared.rule_source is None else shared.rule_source.remember,
+            close=end,
+            bind=index.bind,
+            via_session=shared.via_session,
+        )
+
+    async def _rules(self) -> Sequence[PermissionRule]:
+        source = self._shared.rule_source
+        return [*self._shared.rules, *(() if source is None else await source.load())]
+
+    def _catalog(self, record: SessionRecord, client: Sequence[Tool]) -> Catalog:
+        shared = self._shared
+        context = SessionContext(session_id=record.id, profile=record.profile)
+        if shared.session_catalog is not None:
+            return shared.session_catalog(context)
+        if not client and not shared.families.has_factories and not record.profile:
+            return shared.parts.catalog
+        own = assemble(shared.families, context, client=client)
+        check_parity(shared.parts.catalog, own, client=client, profile=record.profile)
+        return own
+
+
+def _narrowing(record: SessionRecord, families: Families) -> list[ToolFilter]:
+    """Return the filter of a session that asks for fewer categories than the application enables.
+
+    Raises:
+        RequestError: It asks for one that is not enabled.
+    """
+    if record.enable is None:
+        return []
+    more = sorted(set(record.enable) - families.enable - ({"files.read"} if "files" in families.enable else set()))
+    if more:
+        raise RequestError(f"category {more[0]!r} is not enabled here", code="bad_request")
+    kept = {name for category in record.enable for name in CATEGORY_TOOLS[category]}
+    mine = {name for category in families.enable for name in CATEGORY_TOOLS[category]}
+    return [ToolFilter(deny=tuple(sorted(mine - kept - set(META_NAMES))))]
+
+
+def settings_filter(config: Config) -> Sequence[ToolFilter]:
+    """Return the layer of the settings, none where they filter nothing."""
+    allow = None if config.tools.allow == ("*",) else config.tools.allow
+    return [ToolFilter(allow=allow, deny=config.tools.deny)] if allow is not None or config.tools.deny else []
+
+
+def refuses_auto(config: Config) -> str:
+    """Return why `auto` is refused here, "" where it is not: as root, unless contained."""
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    if not root or config.sandboxed:
+        return ""
+    return f"mode {Mode.AUTO} is refused for the root user; HILT_SANDBOX=1 says that the process is contained"

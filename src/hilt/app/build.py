@@ -1,0 +1,405 @@
+"""Builds the running application: everything chosen here, nothing chosen elsewhere.
+
+The heavy libraries (the MCP SDK, the providers' clients) are loaded here when something needs them.
+"""
+
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+import anyio
+from anyio.abc import TaskGroup
+
+from hilt.adapters.clock_system import SystemClock
+from hilt.adapters.execution_asyncio import AsyncioExecution
+from hilt.adapters.model_scripted import ScriptModel
+from hilt.adapters.permission_file import PermissionFiles
+from hilt.adapters.runner_process import ProcessPlaces, ProcessRunner, find_program, is_posix, passed_on
+from hilt.adapters.workspace_local.files import LocalWorkspace
+from hilt.app.assembly import (
+    SessionAssembler,
+    SessionCatalog,
+    Shared,
+    refuses_auto,
+    settings_filter,
+)
+from hilt.app.catalog import Families, SessionContext, ToolFactory, assemble, checked_categories
+from hilt.app.config import Config
+from hilt.app.hooks import guardrails_of, hook_runners
+from hilt.app.mcp_servers import mounted_servers
+from hilt.app.no_model import NO_MODEL
+from hilt.app.secrets import redactor
+from hilt.app.stores import Store, StoreSetup, open_store
+from hilt.builtins.shell.shell import Shell, ShellPolicy
+from hilt.core.errors import ConfigError, HarnessFault, RequestError
+from hilt.core.event import Event
+from hilt.core.mcp import McpLimits, McpServerSpec
+from hilt.core.mcp_entry import secret_values
+from hilt.core.permission import PermissionRule
+from hilt.core.rulebook import RuleBook
+from hilt.core.session import SessionId, SessionRecord
+from hilt.engine.assembly import Host
+from hilt.engine.catalog import Catalog
+from hilt.engine.dispatch import DispatchOptions
+from hilt.engine.funnel import Parts
+from hilt.engine.guardrail import Guardrail
+from hilt.engine.sessions import Sessions
+from hilt.mcp.manager import McpManager
+from hilt.ports.clock import Clock
+from hilt.ports.hook import HookRunner
+from hilt.ports.model import Model
+from hilt.ports.permission import Approver
+from hilt.ports.store import ToolCallRecorder
+from hilt.ports.tool import Environment, Tool, ToolSource
+
+logger = logging.getLogger(__name__)
+
+
+class ViaSession:
+    """The approver of an application whose callers answer asks by `session.approve`."""
+
+    async def decide(self, ask: object) -> object:
+        """Never called: a session puts itself in this place."""
+        raise TypeError("VIA_SESSION stands for session.approve and decides nothing itself")
+
+
+VIA_SESSION = ViaSession()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """A running application; it ends when the context of `build` is left."""
+
+    config: Config
+    catalog: Catalog
+    sessions: Sessions
+    store: Store
+    rules: Sequence[PermissionRule] = ()
+    hooks: Sequence[HookRunner] = ()
+    workspace: str = ""
+    mcp: Sequence[McpManager] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What the host passed to `build`."""
+
+    config: Config
+    root: str
+    enable: frozenset[str]
+    model: str | Model | None
+    tools: Sequence[Tool | ToolFactory]
+    sources: Sequence[ToolSource]
+    own_names: frozenset[str]
+    hooks: Sequence[HookRunner]
+    guardrails: Sequence[Guardrail]
+    rules: Sequence[PermissionRule]
+    approver: Approver | ViaSession | None
+    services: Mapping[type, object]
+    mcp_servers: Sequence[McpServerSpec]
+    session_catalog: SessionCatalog | None
+    clock: Clock
+    has_config: bool = False
+
+
+@asynccontextmanager
+async def build(  # noqa: PLR0913 - the library's front door, keyword-only, as catalog.md section 9 lists it
+    *,
+    config: Config | None = None,
+    workspace: str | os.PathLike[str] | None = None,
+    store: str | Store = "memory:",
+    model: str | Model | None = None,
+    tools: Sequence[Tool | ToolFactory] = (),
+    sources: Sequence[ToolSource] = (),
+    enable: Iterable[str] = (),
+    own_names: Iterable[str] = (),
+    hooks: Sequence[HookRunner] = (),
+    guardrails: Sequence[Guardrail] = (),
+    rules: Sequence[PermissionRule] = (),
+    approver: Approver | ViaSession | None = None,
+    recorder: ToolCallRecorder | None = None,
+    clock: Clock | None = None,
+    services: Mapping[type, object] | None = None,
+    mcp_servers: Sequence[McpServerSpec] = (),
+    skill_sources: Sequence[object] = (),
+    session_catalog: SessionCatalog | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    enable_builtins: bool = False,
+    enable_shell: bool = False,
+    enable_subagents: bool = False,
+    enable_memory: bool = False,
+    enable_comms: bool = False,
+) -> AsyncIterator[App]:
+    """Build the application; leaving the context ends every connection, process and task that it started.
+
+    Nothing is on by default. `workspace` defaults to the settings' or the current directory. Without `approver`
+    every ask is denied at once; `VIA_SESSION` lets asks wait for `session.approve`. `config` brings settings as
+    `hilt` reads them; without it no file and no variable is read.
+
+    Raises:
+        ConfigError: A value does not fit; names it. Nothing is left running.
+        UnreachableError: A required MCP server does not answer.
+    """
+    switches = {
+        "tasks": enable_builtins,
+        "shell": enable_shell,
+        "agents": enable_subagents,
+        "memory": enable_memory,
+        "comms": enable_comms,
+    }
+    wanted = {*enable, *(name for name, on in switches.items() if on)}
+    if skill_sources:
+        raise ConfigError("skills are not part of this version", key="skill_sources")
+    settings = config or Config()
+    given = _Given(
+        config=settings,
+        root=os.path.realpath(os.fspath(workspace) if workspace is not None else settings.workspace_root or "."),
+        enable=checked_categories(wanted or (settings.tools.enable if config is not None else ())),
+        model=model,
+        tools=tools,
+        sources=sources,
+        own_names=frozenset(own_names),
+        hooks=hooks,
+        guardrails=guardrails,
+        rules=rules,
+        approver=approver,
+        services=services or {},
+        mcp_servers=mcp_servers,
+        session_catalog=session_catalog,
+        clock=clock or SystemClock(),
+        has_config=config is not None,
+    )
+    async with AsyncExitStack() as stack:
+        builder = _Builder(given, stack)
+        yield await builder.app(store, recorder, on_event)
+
+
+class _Builder:
+    """Puts the application together and remembers what must end with it."""
+
+    def __init__(self, given: _Given, stack: AsyncExitStack) -> None:
+        self._given = given
+        self._stack = stack
+        self._execution = AsyncioExecution()
+        self._servers = mounted_servers(given.config, given.mcp_servers)
+        hidden = [value for spec in self._servers for value in secret_values(spec)]
+        self._redactor = redactor(given.config.environment, hidden)
+        self._tasks: TaskGroup | None = None
+        self._models: dict[str, Model] = {}
+        self.managers: list[McpManager] = []
+
+    async def app(
+        self, store: str | Store, recorder: ToolCallRecorder | None, on_event: Callable[[Event], None] | None
+    ) -> App:
+        """Return the application, running."""
+        given = self._given
+        setup = StoreSetup(clock=given.clock, redactor=self._redactor, state_dir=given.config.state_dir)
+        opened = open_store(store, setup)
+        self._stack.callback(opened.close)
+        tasks = self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._stack.callback(tasks.cancel_scope.cancel)
+        shared = await self._shared(recorder or opened.calls)
+        host = Host(
+            store=opened.sessions,
+            log=opened.events,
+            clock=given.clock,
+            tasks=tasks,
+            receivers=() if on_event is None else (on_event,),
+        )
+        sessions = Sessions(
+            host,
+            SessionAssembler(shared),
+            defaults=SessionRecord(
+                id=SessionId(""), mode=given.config.mode, model=self._model_name(), workspace=given.root
+            ),
+            idle_close_s=given.config.sessions.idle_close_seconds,
+        )
+        self._stack.push_async_callback(sessions.close_all)
+        tasks.start_soon(sessions.sweep, name="idle sessions")
+        return App(
+            config=given.config,
+            catalog=shared.parts.catalog,
+            sessions=sessions,
+            store=opened,
+            rules=shared.rules,
+            hooks=shared.parts.hooks,
+            workspace=given.root,
+            mcp=self.managers,
+        )
+
+    async def _shared(self, recorder: ToolCallRecorder) -> Shared:
+        given, config = self._given, self._given.config
+        workspace = self._workspace()
+        runner, shell = self._shell()
+        families = Families(
+            enable=given.enable,
+            shell=shell,
+            tools=given.tools,
+            sources=given.sources,
+            own_names=given.own_names,
+            mcp=await self._mcp_tools(),
+        )
+        catalog = assemble(families, SessionContext())
+        catalog.report_skipped()
+        if given.session_catalog is not None:
+            logger.info("session_catalog_by_host: names are not compared with the shared catalog")
+        hooks = [*given.hooks, *hook_runners(config)]
+        parts = Parts(
+            catalog=catalog,
+            model=NO_MODEL,
+            env=Environment(),
+            execution=self._execution,
+            rules=RuleBook([]),
+            hooks=hooks,
+            guardrails=[*given.guardrails, *guardrails_of(config)],
+            approver=None if isinstance(given.approver, ViaSession) else given.approver,
+            recorder=recorder,
+            clock=given.clock,
+            limits=config.limits,
+            options=DispatchOptions(
+                max_concurrent=config.tools.max_concurrent,
+                timeout_s=config.tools.timeout_seconds,
+                timeouts=config.tools.timeouts,
+            ),
+            redact=self._redactor.redact,
+            cwd=given.root,
+        )
+        return Shared(
+            parts=parts,
+            families=families,
+            rules=given.rules,
+            rule_source=self._rule_source(),
+            workspace=workspace,
+            runner=runner,
+            root=given.root,
+            home=config.home,
+            services=given.services,
+            layers=settings_filter(config),
+            load_model=self._model,
+            session_catalog=given.session_catalog,
+            client_tools=self._client_tools,
+            via_session=isinstance(given.approver, ViaSession),
+            refuses_auto=refuses_auto(config),
+        )
+
+    def _workspace(self) -> LocalWorkspace | None:
+        given = self._given
+        try:
+            workspace = LocalWorkspace(given.root, given.config.extra_roots)
+        except OSError as exc:
+            raise ConfigError(f"the workspace cannot be opened: {exc.strerror}", key="workspace") from exc
+        self._stack.callback(workspace.close)
+        return workspace
+
+    def _shell(self) -> tuple[ProcessRunner | None, Sequence[Tool]]:
+        given, shell = self._given, self._given.config.shell
+        if "shell" not in given.enable:
+            return None, ()
+        environ = given.config.environment if given.has_config else os.environ
+        program = find_program(shell.program, environ)
+        runner = ProcessRunner(
+            given.root,
+            program=program,
+            environ=passed_on(environ, shell.pass_env),
+            places=ProcessPlaces(shell.max_processes),
+        )
+        policy = ShellPolicy(mode=shell.policy.mode, patterns=shell.policy.patterns)
+        return runner, [Shell(policy=policy, posix=is_posix(program))]
+
+    async def _mcp_tools(self) -> Sequence[Tool]:
+        """Mount the servers of the process and return their tools."""
+        if not self._servers:
+            return ()
+        return (await self._mount(self._servers, wait=self._given.config.mcp.wait)).tools()
+
+    async def _mount(self, servers: Sequence[McpServerSpec], *, wait: Literal["all", "fast"]) -> McpManager:
+        from hilt.adapters.mcp_dialer import SdkDialer
+
+        if self._tasks is None:
+            raise HarnessFault("MCP servers are mounted inside the application's task group")
+        given = self._given
+        environment = given.config.environment if given.has_config else dict(os.environ)
+        dialer = SdkDialer(
+            self._tasks, root=Path(given.root), environment=environment, version=version("hilt"), limits=McpLimits()
+        )
+        manager = McpManager(servers, dialer, limits=McpLimits())
+        self._stack.push_async_callback(manager.close)
+        await manager.start(self._tasks, wait=wait)
+        self.managers.append(manager)
+        return manager
+
+    async def _client_tools(
+        self, record: SessionRecord, servers: Sequence[McpServerSpec]
+    ) -> tuple[Sequence[Tool], Callable[[], Awaitable[None]]]:
+        """Mount the servers that the creator of a session brings: all of them, or none.
+
+        Raises:
+            RequestError: One does not answer.
+        """
+        manager = await self._mount([replace(spec, required=False) for spec in servers], wait="all")
+        failed = [report.name for report in manager.reports() if report.state != "ready"]
+        if failed:
+            await manager.close()
+            raise RequestError(f"MCP server {failed[0]!r} cannot be reached", code="client_mcp_unreachable")
+        return manager.tools(), manager.close
+
+    def _rule_source(self) -> PermissionFiles | None:
+        config = self._given.config
+        if not self._given.has_config:
+            return None
+        return PermissionFiles(config.rule_files, config.rule_flags, trusted=config.trusted)
+
+    def _model_name(self) -> str:
+        model = self._given.model
+        if model is None:
+            return self._given.config.model or ""
+        return model if isinstance(model, str) else model.name
+
+    def _model(self, name: str) -> Model:
+        given = self._given.model
+        if given is not None and not isinstance(given, str) and name in ("", given.name):
+            return given
+        if not name:
+            return NO_MODEL
+        if name.startswith("scripted:"):
+            # A script is played from its start by each session.
+            return load_model(name, self._given.config.environment)
+        known = self._models.get(name)
+        if known is None:
+            known = self._models[name] = load_model(name, self._given.config.environment)
+            if (close := getattr(known, "aclose", None)) is not None:
+                self._stack.push_async_callback(close)
+        return known
+
+
+def load_model(name: str, environment: Mapping[str, str]) -> Model:
+    """Return the model of a name, with keys from the environment; its library is loaded now.
+
+    Raises:
+        ConfigError: The provider is unknown, its library is not installed, its key is missing, or a script is broken.
+    """
+    provider, _, rest = name.partition(":" if name.startswith("scripted:") else "/")
+    if provider == "scripted":
+        return ScriptModel.load(Path(rest), source=rest)
+    if provider == "anthropic":
+        from hilt.adapters.model_direct import anthropic
+
+        return anthropic.load_model(name, keys={"anthropic": environment.get("ANTHROPIC_API_KEY", "")})
+    if provider in ("openai", "openai-responses"):
+        from hilt.adapters.model_direct import openai
+
+        base = environment.get("OPENAI_BASE_URL", "")
+        return openai.load_model(
+            name,
+            keys={"openai": environment.get("OPENAI_API_KEY", "")},
+            base_urls={"openai": base} if base else None,
+        )
+    raise ConfigError(
+        f"unknown model {name!r}; write anthropic/NAME, openai/NAME, openai-responses/NAME or scripted:FILE",
+        key="model",
+    )

@@ -1,0 +1,191 @@
+"""The one list of families, in the one order: for the shared catalog and for every session's."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hilt.builtins.files import files_tools, read_tools
+from hilt.builtins.meta.read_result import ReadResult
+from hilt.builtins.meta.tool_search import ToolSearch
+from hilt.core.errors import ConfigError, DuplicateToolError, RequestError
+from hilt.engine.catalog import Catalog
+from hilt.engine.source_tool import source_tools
+from hilt.ports.tool import Tool, ToolSource
+
+BUILTIN = "builtin"
+
+CATEGORY_TOOLS: Mapping[str, tuple[str, ...]] = {
+    "files": ("Read", "ListDir", "Glob", "Grep", "Write", "Edit", "Copy", "Move", "Remove"),
+    "files.read": ("Read", "ListDir", "Glob", "Grep"),
+    "shell": ("shell", "shell_jobs", "shell_job_status", "shell_job_cancel"),
+    "tasks": ("task_create", "task_list", "task_get", "task_update"),
+    "agents": ("agent_spawn", "agent_fork", "agent_status", "agent_cancel", "agent_list"),
+    "delegation": (
+        "Subagent",
+        "InspectSubagent",
+        "SubagentStatus",
+        "Parallel",
+        "Team",
+        "InspectMember",
+    ),
+    "memory": (
+        "memory_search",
+        "Remember",
+        "Recall",
+        "SearchMemory",
+        "InspectMemory",
+        "ForgetMemory",
+        "UndoMemory",
+        "RememberUser",
+        "RecallUser",
+        "SearchUserModel",
+        "InspectUserMemory",
+        "ForgetUserMemory",
+        "UndoUserMemory",
+    ),
+    "comms": ("send_message", "send_request", "send_response", "list_peers"),
+    "skills": ("Skill", "SkillDraft"),
+    "web": ("WebFetch", "WebSearch"),
+}
+"""Every category and its tools (builtins.md section 1)."""
+
+BUILT = frozenset({"files", "files.read", "shell"})
+"""The categories that this version can enable."""
+
+META_NAMES = ("ReadResult", "ToolSearch")
+MCP_META_NAMES = ("CallMcpWithQuery", "FetchMcpResource", "ListMcpResources", "ReadMcpResource")
+RESERVED = frozenset(name for names in CATEGORY_TOOLS.values() for name in names) | {
+    *META_NAMES,
+    *MCP_META_NAMES,
+}
+NO_FILES_PROFILE = "no-fs"
+NEEDS_FILES = frozenset({*CATEGORY_TOOLS["files"], *CATEGORY_TOOLS["shell"], "Parallel", "SkillDraft"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionContext:
+    """What a factory of tools is told of the session that it makes a tool for; `session_id` "" for the shared one."""
+
+    session_id: str = ""
+    profile: str = ""
+
+
+ToolFactory = Callable[[SessionContext], Tool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Families:
+    """Where the tools of each family come from."""
+
+    enable: frozenset[str] = frozenset()
+    shell: Sequence[Tool] = ()
+    tools: Sequence[Tool | ToolFactory] = ()
+    sources: Sequence[ToolSource] = ()
+    own_names: frozenset[str] = frozenset()
+    mcp: Sequence[Tool] = ()
+
+    @property
+    def has_factories(self) -> bool:
+        """Whether a tool is made anew for each session."""
+        return any(_factory(item) is not None for item in self.tools)
+
+
+def checked_categories(names: Iterable[str]) -> frozenset[str]:
+    """Return the categories as a set.
+
+    Raises:
+        ConfigError: One is unknown, or is not part of this version.
+    """
+    wanted = frozenset(names)
+    unknown = sorted(wanted - set(CATEGORY_TOOLS))
+    if unknown:
+        raise ConfigError(
+            f"unknown category {unknown[0]!r}; known are {', '.join(sorted(CATEGORY_TOOLS))}",
+            key="tools.enable",
+        )
+    missing = sorted(wanted - BUILT)
+    if missing:
+        raise ConfigError(
+            f"category {missing[0]!r} is not part of this version; it has {', '.join(sorted(BUILT))}",
+            key="tools.enable",
+        )
+    return wanted
+
+
+def assemble(families: Families, context: SessionContext, *, client: Sequence[Tool] = ()) -> Catalog:
+    """Build a catalog: every family in order, for the application (`context` empty) or for one session.
+
+    Raises:
+        ConfigError: Two tools of one name are in the core family, or a host tool takes a built-in's name.
+    """
+    no_files = context.profile == NO_FILES_PROFILE
+    catalog = Catalog()
+    for tool in _builtins(families, no_files):
+        catalog.register(tool, source=BUILTIN)
+    for item in families.tools:
+        _host(catalog, _made(item, context), families, no_files)
+    for number, source in enumerate(families.sources, start=1):
+        for tool in source_tools(source):
+            _host(catalog, tool, families, no_files, source=f"source {number}")
+    catalog.register_family("mcp", families.mcp)
+    catalog.register_family("client-mcp", client)
+    if catalog.names:
+        catalog.register(ReadResult(), source=BUILTIN)
+        catalog.register(ToolSearch(), source=BUILTIN)
+    return catalog
+
+
+def _builtins(families: Families, no_files: bool) -> list[Tool]:
+    if no_files:
+        return []
+    tools: list[Tool] = []
+    if "files" in families.enable:
+        tools.extend(files_tools())
+    elif "files.read" in families.enable:
+        tools.extend(read_tools())
+    if "shell" in families.enable:
+        tools.extend(families.shell)
+    return tools
+
+
+def _host(
+    catalog: Catalog, tool: Tool, families: Families, no_files: bool, *, source: str = "the host's tools"
+) -> None:
+    name = getattr(getattr(tool, "spec", None), "name", None)
+    if name in RESERVED and name not in families.own_names:
+        raise ConfigError(
+            f"the name {name!r} belongs to a built-in tool; choose another, or list it in own_names",
+            key="tools",
+        )
+    if no_files and name in NEEDS_FILES:
+        return
+    try:
+        catalog.register(tool, source=source)
+    except DuplicateToolError as exc:
+        raise ConfigError(f"two tools are named {exc.name!r}: one of {exc.holder}, one of {source}") from exc
+
+
+def _factory(item: Tool | ToolFactory) -> ToolFactory | None:
+    if callable(item) and not hasattr(item, "spec"):
+        return item
+    return None
+
+
+def _made(item: Tool | ToolFactory, context: SessionContext) -> Tool:
+    factory = _factory(item)
+    return item if factory is None else factory(context)  # type: ignore[return-value]  # no factory, so a Tool
+
+
+def check_parity(shared: Catalog, own: Catalog, *, client: Sequence[Tool], profile: str) -> None:
+    """Hold a session's catalog against the shared one: the same names, and those of its client MCP servers.
+
+    Raises:
+        RequestError: A name is missing or too many; names the first.
+    """
+    expected = set(shared.names) | {tool.spec.name for tool in client}
+    if profile == NO_FILES_PROFILE:
+        expected -= NEEDS_FILES
+    if expected and expected <= set(META_NAMES):
+        expected = set()
+    wrong = sorted(expected ^ set(own.names))
+    if wrong:
+        raise RequestError(f"the session's catalog differs from the shared one: {wrong[0]!r}", code="internal")

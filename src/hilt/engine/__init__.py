@@ -1,0 +1,1 @@
+"""The turn, one file a stage; imports core and ports, never a technology."""

@@ -1,0 +1,42 @@
+"""What a session is made of: what it shares with all others, and what was made for it alone."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from anyio.abc import TaskGroup
+
+from hilt.core.permission import PermissionRule
+from hilt.core.session import ToolFilter
+from hilt.engine.conversation import Conversation
+from hilt.engine.emitter import Receiver
+from hilt.engine.funnel import Parts
+from hilt.ports.clock import Clock
+from hilt.ports.store import EventLog, SessionStore
+from hilt.ports.workspace import ReadLedger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What all sessions of an application share."""
+
+    store: SessionStore
+    log: EventLog
+    clock: Clock
+    tasks: TaskGroup
+    receivers: Sequence[Receiver] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """What is made for one session.
+
+    `layers` are the filters above its own, `bind` is told its conversation, `close` ends what only it holds.
+    """
+
+    parts: Parts
+    ledger: ReadLedger
+    layers: Sequence[ToolFilter] = ()
+    persist: Callable[[PermissionRule], Awaitable[None]] | None = None
+    close: Callable[[], Awaitable[None]] | None = None
+    bind: Callable[[Conversation], None] | None = None
+    via_session: bool = False

@@ -1,0 +1,79 @@
+"""The built-in reviewer: finds what looks like a credential, and in results an order to the model.
+
+It is a net with wide meshes: patterns of well-known credential forms and of the commonest injected sentences.
+"""
+
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+import re2
+
+from hilt.core.content import EmbeddedResourcePart, StructuredPart, TextPart
+from hilt.core.guardrail import Direction, Payload
+from hilt.core.tool import ToolResult, canonical_json
+
+_CREDENTIALS: Final[Mapping[str, str]] = {
+    "a private key": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----",
+    "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})\b",
+    "a Slack token": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
+    "a Google API key": r"\bAIza[0-9A-Za-z_-]{35}\b",
+    "a model provider's key": r"\bsk-[A-Za-z0-9_-]{20,}",
+    "a JSON web token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+}
+_ORDERS: Final[Mapping[str, str]] = {
+    "an order to drop earlier instructions": (
+        r"(?i)\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}?"
+        r"(?:previous|prior|above|earlier|preceding|your)\s+(?:\w+\s+){0,2}?(?:instructions?|prompts?|rules|orders)"
+    ),
+    "an order to keep something from the user": (
+        r"(?i)\b(?:do\s+not|don't|never)\s+(?:tell|inform|mention|reveal|show)\s+(?:\w+\s+){0,3}?user\b"
+    ),
+    "a forged system message": (
+        r"(?i)(?:<\s*/?\s*(?:system|system-prompt|system-reminder|important)\s*>|\[/?INST\]|<\|im_start\|>)"
+    ),
+}
+
+
+class PatternReviewer:
+    """Reviews by patterns that take time linear in the text; see `Reviewer`."""
+
+    async def review(self, direction: Direction, tool: str, payload: Payload) -> str | None:
+        """See `Reviewer.review`; `tool` makes no difference."""
+        text = _visible(_text(payload))
+        tables = (_CREDENTIALS,) if direction == "in" else (_CREDENTIALS, _ORDERS)
+        for table in tables:
+            for what, pattern in table.items():
+                if _compiled(pattern).search(text) is not None:
+                    return f"{'the arguments hold' if direction == 'in' else 'the result holds'} {what}"
+        return None
+
+
+@lru_cache(maxsize=32)
+def _compiled(pattern: str) -> "re2._Regexp[str]":
+    return re2.compile(pattern)
+
+
+def _text(payload: Payload) -> str:
+    if not isinstance(payload, ToolResult):
+        return canonical_json(payload)
+    texts = [payload.content]
+    for part in payload.parts:
+        match part:
+            case TextPart(text=text):
+                texts.append(text)
+            case EmbeddedResourcePart(text=str(text)):
+                texts.append(text)
+            case StructuredPart(value=value):
+                texts.append(canonical_json(value))
+            case _:
+                continue
+    return "\n".join(texts)
+
+
+def _visible(text: str) -> str:
+    """Return the text without what hides it from patterns: look-alike forms and invisible characters."""
+    normal = unicodedata.normalize("NFKC", text)
+    return "".join(char for char in normal if char.isascii() or unicodedata.category(char) != "Cf")

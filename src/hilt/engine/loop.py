@@ -1,0 +1,326 @@
+"""The agent loop: ask the model, dispatch its calls, answer, until it stops or a limit says so."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from hilt.core.errors import HiltError, ModelError
+from hilt.core.event import Notice, RunResult, RunStart, TurnEnd, TurnStart
+from hilt.core.hook import HookEvent, HookInput
+from hilt.core.session import (
+    AssistantMessage,
+    Limits,
+    StopReason,
+    SummaryMessage,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from hilt.core.tool import ToolCall, ToolResult, ToolSpec
+from hilt.engine.answer import RETRY_DELAYS_S, ask_model
+from hilt.engine.catalog import Catalog
+from hilt.engine.compaction import WINDOW_SHARE, cut_for_summary, request_tokens, summarise
+from hilt.engine.conversation import Conversation, paired, unique_ids, used_ids
+from hilt.engine.disclosure import listed_specs
+from hilt.engine.dispatch import Dispatcher, Turn
+from hilt.engine.emitter import Emitter
+from hilt.engine.gate import TurnView
+from hilt.engine.hook import HookChain, HookPass
+from hilt.engine.wire import WireList
+from hilt.ports.model import Model, ModelRequest
+from hilt.ports.permission import Verdict
+
+logger = logging.getLogger(__name__)
+
+SAME_TURNS_MAX = 5
+STOP_BLOCKS_MAX = 3
+WIND_UP_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopSetup:
+    """Who runs. `checkpoint` stores the conversation; it is awaited after each change that must survive a crash."""
+
+    session_id: str = ""
+    cwd: str = ""
+    agent_id: str = ""
+    retry_delays_s: Sequence[float] = RETRY_DELAYS_S
+    checkpoint: Callable[[], Awaitable[None]] | None = None
+
+
+class _Ended(Exception):
+    """The run is over for a reason."""
+
+    def __init__(self, reason: StopReason, error: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.error = error
+
+
+@dataclass(slots=True)
+class _Count:
+    """What the limits of one run are held against."""
+
+    turns: int = 0
+    calls: int = 0
+    failures: int = 0
+    same: int = 0
+    last: tuple[list[tuple[str, str]], list[str]] | None = None
+    stop_blocks: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+class AgentLoop:
+    """Runs prompts of one conversation, one at a time."""
+
+    def __init__(
+        self,
+        setup: LoopSetup,
+        *,
+        catalog: Catalog,
+        model: Model,
+        dispatcher: Dispatcher,
+        hooks: HookChain,
+        emitter: Emitter,
+    ) -> None:
+        self._setup = setup
+        self._catalog = catalog
+        self._model = model
+        self._dispatcher = dispatcher
+        self._hooks = hooks
+        self._emitter = emitter
+        self._names = WireList(model.capabilities.profile)
+        self._scope: anyio.CancelScope | None = None
+        self._turn: Turn | None = None
+
+    def cancel(self) -> None:
+        """End the run under way as cancelled; without one nothing happens."""
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def run(self, state: Conversation, prompt: UserMessage) -> RunResult:
+        """Run one prompt to its end and return how it ended; the result is also the run's last event."""
+        start = RunStart(prompt=prompt.text, mode=str(state.mode), model=self._model.name)
+        self._emitter.emit(start)
+        return await self._guarded(state, lambda count: self._from_prompt(state, prompt, count))
+
+    async def resume(
+        self,
+        state: Conversation,
+        *,
+        done: Mapping[str, ToolResult],
+        verdicts: Mapping[str, Verdict],
+    ) -> RunResult:
+        """Go on with a run that a restart cut off while a person was asked.
+
+        `done` holds the results of calls that had ended, `verdicts` the answers given since, by call id.
+        """
+
+        async def go_on(count: _Count) -> None:
+            calls = state.open_calls()
+            if calls:
+                await self._dispatch(state, count, calls, done=done, verdicts=verdicts)
+            await self._turns(state, count)
+
+        return await self._guarded(state, go_on)
+
+    async def _guarded(self, state: Conversation, work: Callable[[_Count], Awaitable[None]]) -> RunResult:
+        """Run the work within its time, turn every way to end into a result, and leave no call unpaired."""
+        count = _Count()
+        reason, error = StopReason.ERROR, ""
+        cancelled = anyio.get_cancelled_exc_class()
+        try:
+            with anyio.CancelScope() as self._scope:
+                with anyio.move_on_after(state.limits.max_seconds) as timed:
+                    await work(count)
+                reason = StopReason.MAX_SECONDS if timed.cancelled_caught else StopReason.END_TURN
+            if self._scope.cancelled_caught:
+                reason = StopReason.CANCELLED
+        except _Ended as end:
+            reason, error = end.reason, end.error
+        except cancelled:
+            with anyio.move_on_after(WIND_UP_S, shield=True):
+                await self._wind_up(state, count, StopReason.CANCELLED, "")
+            raise
+        except (ModelError, HiltError) as exc:
+            error = str(exc)
+            logger.warning("run_failed session=%s why=%s", self._setup.session_id, error)
+        except Exception as exc:
+            error = f"an internal error ended the run ({type(exc).__name__}); the log has the details"
+            logger.exception("run_crashed session=%s", self._setup.session_id)
+        finally:
+            self._scope = None
+        with anyio.move_on_after(WIND_UP_S, shield=True):
+            return await self._wind_up(state, count, reason, error)
+        return RunResult(stop_reason=reason, error=error)
+
+    async def _wind_up(self, state: Conversation, count: _Count, reason: StopReason, error: str) -> RunResult:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            results = await turn.close()
+            if state.open_calls():
+                state.messages.append(ToolMessage(results=tuple(results)))
+        result = RunResult(
+            stop_reason=reason,
+            final_text=state.final_text(),
+            usage=count.usage,
+            error=error,
+            tool_calls=count.calls,
+            turns=count.turns,
+        )
+        self._emitter.emit(result)
+        await self._checkpoint()
+        await self._emitter.barrier()
+        return result
+
+    async def _from_prompt(self, state: Conversation, prompt: UserMessage, count: _Count) -> None:
+        contexts: list[str] = []
+        if not state.started:
+            state.started = True
+            one = await self._event(HookEvent.SESSION_START, state, prompt.text)
+            contexts.extend(one.contexts)
+        one = await self._event(HookEvent.USER_PROMPT_SUBMIT, state, prompt.text)
+        contexts.extend(one.contexts)
+        text = "\n\n".join((one.seen.prompt, *contexts))
+        state.messages.append(UserMessage(text=text, parts=prompt.parts))
+        await self._checkpoint()
+        await self._turns(state, count)
+
+    async def _event(self, event: HookEvent, state: Conversation, prompt: str, *, active: bool = False) -> HookPass:
+        """Run the hooks of an event of the whole run; a block ends it, but for Stop, which goes on."""
+        seen = HookInput(
+            event=event,
+            session_id=self._setup.session_id,
+            cwd=self._setup.cwd,
+            prompt=prompt,
+            permission_mode=str(state.mode),
+            stop_hook_active=active,
+            agent_id=self._setup.agent_id,
+        )
+        one = HookPass(hooks=self._hooks.matching(event), seen=seen)
+        if one.hooks:
+            await self._hooks.run([one])
+        if one.stopped and event in (HookEvent.SESSION_START, HookEvent.USER_PROMPT_SUBMIT):
+            raise _Ended(StopReason.BLOCKED, f"hook {one.blocked_by!r}: {one.blocked}")
+        return one
+
+    async def _turns(self, state: Conversation, count: _Count) -> None:
+        while True:
+            _check_limits(state.limits, count)
+            state.take_notices()
+            count.turns += 1
+            state.turns += 1
+            self._emitter.turn = state.turns
+            await self._compact(state)
+            calls, usage = await self._ask(state, count)
+            if calls:
+                await self._dispatch(state, count, calls)
+            self._emitter.emit(TurnEnd(calls=len(calls), usage=usage))
+            if not calls and not await self._stop_blocked(state, count):
+                return
+
+    def _specs(self, state: Conversation) -> Sequence[ToolSpec]:
+        return listed_specs(self._catalog, mode=state.mode, visibility=state.visibility, hydrated=state.hydrated)
+
+    async def _ask(self, state: Conversation, count: _Count) -> tuple[tuple[ToolCall, ...], Usage]:
+        specs = self._names.specs(self._specs(state))
+        self._emitter.emit(TurnStart(tools=len(specs)))
+        request = ModelRequest(
+            system=state.system,
+            messages=paired(state.messages),
+            tools=specs,
+            turn=state.turns,
+        )
+        message, usage = await ask_model(self._model, request, self._emitter, delays_s=self._setup.retry_delays_s)
+        count.usage += usage
+        state.usage += usage
+        calls = unique_ids(message.calls, state.turns, used_ids(state.messages))
+        state.messages.append(
+            AssistantMessage(
+                text=message.text,
+                reasoning=message.reasoning,
+                calls=calls,
+                reasoning_signature=message.reasoning_signature,
+            )
+        )
+        await self._checkpoint()
+        return calls, usage
+
+    async def _dispatch(
+        self,
+        state: Conversation,
+        count: _Count,
+        calls: Sequence[ToolCall],
+        *,
+        done: Mapping[str, ToolResult] | None = None,
+        verdicts: Mapping[str, Verdict] | None = None,
+    ) -> None:
+        view = TurnView(
+            mode=state.mode,
+            visibility=state.visibility,
+            names=self._names.catalog_names,
+            grants=state.grants,
+        )
+        allowed = max(state.limits.max_tool_calls - count.calls, 0)
+        turn = self._turn = self._dispatcher.turn(calls, view, done=done, verdicts=verdicts, allowed=allowed)
+        results = await turn.run()
+        self._turn = None
+        count.calls += len(calls)
+        state.tool_calls += len(calls)
+        state.messages.append(ToolMessage(results=tuple(results)))
+        await self._checkpoint()
+        count.failures = count.failures + 1 if all(result.is_error for result in results) else 0
+        turn_ = ([(call.name, call.args) for call in calls], [result.content for result in results])
+        count.same = count.same + 1 if turn_ == count.last else 1
+        count.last = turn_
+
+    async def _stop_blocked(self, state: Conversation, count: _Count) -> bool:
+        """Tell whether a Stop hook sends the model on, at most three times in a run."""
+        if count.stop_blocks >= STOP_BLOCKS_MAX:
+            return False
+        event = HookEvent.SUBAGENT_STOP if self._setup.agent_id else HookEvent.STOP
+        one = await self._event(event, state, "", active=count.stop_blocks > 0)
+        if not one.stopped:
+            return False
+        count.stop_blocks += 1
+        state.messages.append(UserMessage(text=f"Not done yet: {one.blocked}", notice=True))
+        await self._checkpoint()
+        return True
+
+    async def _compact(self, state: Conversation) -> None:
+        window = self._model.capabilities.window_tokens
+        tokens = request_tokens(state.system, state.messages, self._specs(state))
+        if tokens <= window * WINDOW_SHARE:
+            return
+        cut = cut_for_summary(state.messages)
+        if not cut:
+            return
+        try:
+            text = await summarise(self._model, state.system, state.messages[:cut], state.turns)
+        except (ModelError, ValueError) as exc:
+            logger.warning("compaction_failed session=%s why=%s", self._setup.session_id, exc)
+            self._emitter.emit(Notice(topic="compaction_failed", text=str(exc)))
+            return
+        state.messages[:cut] = [SummaryMessage(text=text)]
+        self._emitter.emit(Notice(topic="compacted", text=f"{cut} messages gave way to a summary."))
+        await self._checkpoint()
+
+    async def _checkpoint(self) -> None:
+        if self._setup.checkpoint is not None:
+            await self._setup.checkpoint()
+
+
+def _check_limits(limits: Limits, count: _Count) -> None:
+    """End the run when one of its limits is reached."""
+    if count.turns >= limits.max_turns:
+        raise _Ended(StopReason.MAX_TURNS)
+    if count.calls >= limits.max_tool_calls:
+        raise _Ended(StopReason.MAX_TOOL_CALLS)
+    if limits.max_tokens is not None and count.usage.total >= limits.max_tokens:
+        raise _Ended(StopReason.MAX_TOKENS)
+    if count.failures >= limits.max_consecutive_failures:
+        raise _Ended(StopReason.MAX_CONSECUTIVE_FAILURES)
+    if count.same >= SAME_TURNS_MAX:
+        raise _Ended(StopReason.NO_PROGRESS)

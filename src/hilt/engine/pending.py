@@ -1,0 +1,93 @@
+"""One call on its way through the funnel: what each stage found out, for the next one and for the record."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hilt.core.errors import ErrorCode, ToolError
+from hilt.core.permission import Decision, Effect, Subjects
+from hilt.core.tool import ToolCall, ToolResult
+from hilt.engine.catalog import Entry
+from hilt.ports.tool import Tool
+
+
+@dataclass(slots=True, kw_only=True)
+class Target:
+    """Another tool that a call acts for, with the call it will make."""
+
+    entry: Entry
+    call: ToolCall
+    read_only: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Pending:
+    """The state of one call; written by gate, dispatch and settle in turn.
+
+    `asked` is the model's call as it stands in the transcript, `call` the one that executes. Times are seconds
+    of the run's clock; `started` None means that it never executed.
+    """
+
+    asked: ToolCall
+    call: ToolCall
+    entered: float = 0.0
+    entry: Entry | None = None
+    read_only: bool = False
+    targets: Sequence[Target] = ()
+    subjects: Subjects | None = None
+    decision: Decision | None = None
+    refusal: ToolError | None = None
+    verdict: str = ""
+    ask_again: bool = True
+    notes: list[str] = field(default_factory=list)
+    hooks: list[str] = field(default_factory=list)
+    contexts: list[str] = field(default_factory=list)
+    hook_asks: tuple[str, str] | None = None
+    started: float | None = None
+    took: float = 0.0
+    result: ToolResult | None = None
+    code: str = ""
+    extra: Mapping[str, object] | None = None
+    settled: bool = False
+
+    @property
+    def name(self) -> str:
+        """The catalog name, or the name as the model gave it when no tool has it."""
+        return self.call.name
+
+    @property
+    def tool(self) -> Tool | None:
+        """The tool, None when none was found."""
+        return None if self.entry is None else self.entry.tool
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person must be asked before it runs."""
+        if self.refusal is not None:
+            return False
+        by_rule = self.decision is not None and self.decision.effect is Effect.ASK
+        return by_rule or self.hook_asks is not None
+
+    def refuse(self, error: ToolError) -> None:
+        """Stop the call here; only the first refusal counts."""
+        if self.refusal is None:
+            self.refusal = error
+            self.code = str(error.code)
+
+    def fail(self, error: ToolError) -> None:
+        """Put an error result of the harness in place of the result."""
+        self.code = str(error.code)
+        self.result = ToolResult.error(self.call.id, error.content(self.name))
+
+    def answered(self, result: ToolResult) -> None:
+        """Take the tool's own result."""
+        self.result = result
+        self.code = ""
+
+    def unfinished(self, *, ran: bool) -> None:
+        """Give the result of a call that a cancel ended."""
+        text = (
+            "The run was cancelled while this call ran; its effects are unknown."
+            if ran
+            else "The run was cancelled before this call; it was not run."
+        )
+        self.fail(ToolError(ErrorCode.TOOL_ERROR, text))

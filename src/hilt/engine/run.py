@@ -1,0 +1,74 @@
+"""A run as its caller holds it: an iterator over events that ends with the result."""
+
+import math
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import anyio
+
+from hilt.core.event import Event, RunResult
+
+
+class Run:
+    """The events of one run, in order, the last one its result; nothing is lost to a slow reader.
+
+    Used as an async context manager, or closed with `aclose`, it cancels the run when it is left early.
+    """
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self._cancel = cancel
+        self._send, self._receive = anyio.create_memory_object_stream[Event](math.inf)
+        self._done = anyio.Event()
+        self._error: Exception | None = None
+        self.result: RunResult | None = None
+
+    def take(self, event: Event) -> None:
+        """Receive one event from the emitter."""
+        if not self._done.is_set():
+            self._send.send_nowait(event)
+
+    def failed(self, error: Exception) -> None:
+        """Note the fault that ended the run without a result."""
+        self._error = error
+
+    def end(self, result: RunResult | None) -> None:
+        """Mark the run as ended."""
+        self.result = result
+        self._done.set()
+        self._send.close()
+
+    async def finished(self) -> RunResult | None:
+        """Wait for the end and return the result, None when a fault ended the run."""
+        await self._done.wait()
+        return self.result
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        try:
+            return await self._receive.receive()
+        except anyio.EndOfStream:
+            if self._error is not None:
+                raise self._error from None
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """Cancel the run if it is under way, and wait for its end."""
+        if not self._done.is_set():
+            self._cancel()
+            await self._done.wait()
+        self._receive.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.aclose()

@@ -1,0 +1,389 @@
+"""One session: its state, its runs, its asks; what it stores and how it goes on after a restart."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import anyio
+
+from hilt.core.content import Part
+from hilt.core.errors import ConflictError, RequestError, SessionBusyError
+from hilt.core.event import AskClosed, RunResult, RunStart
+from hilt.core.permission import Effect, Scope
+from hilt.core.rule_text import parse_rule
+from hilt.core.session import (
+    AssistantMessage,
+    Limits,
+    Mode,
+    PendingAsk,
+    SessionRecord,
+    SessionState,
+    StopReason,
+    ToolFilter,
+    ToolMessage,
+    UserMessage,
+)
+from hilt.core.tool import ToolCall, ToolResult, ToolSpec
+from hilt.engine.assembly import Assembly, Host
+from hilt.engine.catalog import Catalog
+from hilt.engine.conversation import Conversation
+from hilt.engine.disclosure import listed_specs
+from hilt.engine.emitter import Emitter, Receiver
+from hilt.engine.funnel import Funnel, build_funnel
+from hilt.engine.gate import TurnView
+from hilt.engine.journal import Journal
+from hilt.engine.keeper import RecordKeeper
+from hilt.engine.recovery import settle_open, trace
+from hilt.engine.run import Run
+from hilt.engine.visibility import Visibility
+from hilt.ports.permission import Ask, Verdict, VerdictKind
+
+logger = logging.getLogger(__name__)
+
+CLOSE_S = 10.0
+VERDICTS = frozenset({"allow_once", "allow_always", "deny"})
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """An ask that waits for `Session.approve`."""
+
+    ask: Ask
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    verdict: Verdict | None = None
+
+
+class Session:
+    """A conversation with its mode, limits, grants, catalog and environment."""
+
+    def __init__(self, record: SessionRecord, assembly: Assembly, host: Host, *, last_seq: int = 0) -> None:
+        self._host = host
+        self._assembly = assembly
+        self._journal = Journal(host.log, record.id)
+        self._emitter = Emitter(clock=host.clock, last_seq=max(last_seq, record.last_seq), flush=self._journal.write)
+        self._emitter.subscribe(self._journal.take)
+        for receiver in host.receivers:
+            self._emitter.subscribe(receiver)
+        self._state = _conversation(record, assembly)
+        if assembly.bind is not None:
+            assembly.bind(self._state)
+        self._keeper = RecordKeeper(record, host, state=self._state, emitter=self._emitter, ledger=assembly.ledger)
+        self._waiting: _Waiting | None = None
+        self._run: Run | None = None
+        self.touched = host.clock.monotonic()
+        parts = assembly.parts
+        if assembly.via_session:
+            parts = replace(parts, approver=self)
+        self._funnel: Funnel = build_funnel(
+            parts,
+            emitter=self._emitter,
+            session_id=record.id,
+            checkpoint=self._checkpoint,
+            ask_opened=self._ask_opened,
+            persist=assembly.persist,
+        )
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._keeper.record.id
+
+    @property
+    def record(self) -> SessionRecord:
+        """The record as it was stored last."""
+        return self._keeper.record
+
+    @property
+    def state(self) -> SessionState:
+        """Where the session stands."""
+        return self._keeper.record.state
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that the next model request has."""
+        return self._state.mode
+
+    @property
+    def catalog(self) -> Catalog:
+        """The session's own catalog."""
+        return self._assembly.parts.catalog
+
+    @property
+    def pending_ask(self) -> PendingAsk | None:
+        """The ask that waits for a verdict, None without one."""
+        return self._keeper.record.pending
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """Return the specs that the next model request would list."""
+        state = self._state
+        return listed_specs(self.catalog, mode=state.mode, visibility=state.visibility, hydrated=state.hydrated)
+
+    def subscribe(self, receiver: Receiver) -> Callable[[], None]:
+        """Add a receiver of events and return the function that takes it away."""
+        return self._emitter.subscribe(receiver)
+
+    def prompt(self, content: str | Sequence[Part], *, text: str = "") -> Run:
+        """Start a run and return it: iterate over it for its events; leaving early cancels it.
+
+        Raises:
+            SessionBusyError: Another prompt runs or waits for a verdict.
+        """
+        prompt = UserMessage(text=content) if isinstance(content, str) else UserMessage(text=text, parts=tuple(content))
+        return self._start(lambda: self._funnel.loop.run(self._state, prompt))
+
+    async def approve(
+        self, ask_id: str, verdict: VerdictKind | str, *, persist: bool = False, message: str = ""
+    ) -> Run | None:
+        """Give the verdict on the open ask; after a restart this goes on with the run, which is returned.
+
+        Raises:
+            RequestError: The verdict is unknown; the ask stays open.
+            ConflictError: No such ask is open, or it has its verdict.
+        """
+        if verdict not in VERDICTS:
+            raise RequestError(f"unknown verdict {verdict!r}; known are {', '.join(sorted(VERDICTS))}")
+        given = Verdict(kind=verdict, message=message, persist=persist)  # type: ignore[arg-type]  # checked above
+        waiting = self._waiting
+        if waiting is not None and waiting.ask.ask_id == ask_id and waiting.verdict is None:
+            waiting.verdict = given
+            waiting.answered.set()
+            return None
+        pending = self._keeper.record.pending
+        if waiting is None and self._run is None and pending is not None and pending.ask_id == ask_id:
+            return await self._go_on(pending, given)
+        raise ConflictError(f"no ask {ask_id!r} is open in this session")
+
+    async def cancel(self) -> None:
+        """End the run under way, or the ask that waits since a restart, as cancelled; without one do nothing."""
+        run = self._run
+        if run is not None:
+            self._funnel.loop.cancel()
+            await run.finished()
+        elif self._keeper.record.state is SessionState.AWAITING:
+            await self._end_open(StopReason.CANCELLED, "")
+
+    async def close(self) -> None:
+        """Close the session: cancel its run, end what only it holds, keep its record; twice is no error."""
+        if self._keeper.record.state is SessionState.CLOSED:
+            return
+        with anyio.move_on_after(CLOSE_S):
+            await self.cancel()
+        if self._assembly.close is not None:
+            with anyio.move_on_after(CLOSE_S):
+                await self._assembly.close()
+        await self._keeper.move(SessionState.CLOSED)
+
+    async def set(
+        self,
+        *,
+        title: str | None = None,
+        mode: Mode | str | None = None,
+        tools: ToolFilter | None = None,
+        limits: Mapping[str, float | None] | None = None,
+    ) -> None:
+        """Change title, mode, filter or limits; it holds from the next model request on.
+
+        Raises:
+            RequestError: The mode is unknown, or a limit is above the server's.
+        """
+        if mode is not None:
+            if mode not in set_of_modes():
+                raise RequestError(f"unknown mode {mode!r}; known are {', '.join(sorted(set_of_modes()))}")
+            self._state.mode = Mode(mode)
+        if title is not None:
+            self._keeper.record = replace(self._keeper.record, title=title)
+        if tools is not None:
+            self._keeper.record = replace(self._keeper.record, tools=tools)
+            self._state.visibility = Visibility((*self._assembly.layers, tools))
+        if limits is not None:
+            self._state.limits = narrowed_limits(self._assembly.parts.limits, limits)
+            self._keeper.record = replace(self._keeper.record, limits=dict(limits))
+        await self._keeper.save()
+
+    async def call_tool(self, name: str, args: str = "{}") -> ToolResult:
+        """Run one call through the whole funnel, as a model's call would, without a model.
+
+        Raises:
+            SessionBusyError: A prompt runs.
+        """
+        out: list[ToolResult] = []
+
+        async def work() -> RunResult:
+            self._emitter.emit(RunStart(prompt="", mode=str(self._state.mode)))
+            state = self._state
+            view = TurnView(mode=state.mode, visibility=state.visibility, grants=state.grants)
+            call = ToolCall(f"call_{self._host.clock.new_id()}", name, args)
+            turn = self._funnel.dispatcher.turn([call], view)
+            reason = StopReason.CANCELLED
+            try:
+                out.extend(await turn.run())
+                reason = StopReason.END_TURN
+            finally:
+                with anyio.move_on_after(CLOSE_S, shield=True):
+                    await turn.close()
+                    result = RunResult(stop_reason=reason, tool_calls=1)
+                    self._emitter.emit(result)
+                    await self._emitter.barrier()
+            state.tool_calls += 1
+            return result
+
+        run = self._start(work)
+        async with run:
+            async for _ in run:
+                pass
+        if not out:
+            raise RequestError("the call was cancelled", code="conflict")
+        return out[0]
+
+    async def decide(self, ask: Ask) -> Verdict:
+        """Wait for `approve`: the approver of sessions whose caller answers asks."""
+        waiting = self._waiting
+        if waiting is None or waiting.ask is not ask:
+            raise ConflictError("an ask is stored before it is put")
+        try:
+            await waiting.answered.wait()
+        finally:
+            self._waiting = None
+        return waiting.verdict or Verdict(kind="deny")
+
+    def _start(self, work: Callable[[], Awaitable[RunResult]]) -> Run:
+        if self._run is not None or self._keeper.record.state in (SessionState.RUNNING, SessionState.AWAITING):
+            raise SessionBusyError(f"session {self.id!r} runs another prompt; wait for its result or cancel it")
+        run = self._run = Run(self._funnel.loop.cancel)
+        self._emitter.run = f"run_{self._host.clock.new_id()}"
+        self._host.tasks.start_soon(self._drive, run, work, name=f"run of session {self.id}")
+        return run
+
+    async def _drive(self, run: Run, work: Callable[[], Awaitable[RunResult]]) -> None:
+        """Run the work with its journal; whatever happens, the session is idle and the run ended afterwards."""
+        leave = self._emitter.subscribe(run.take)
+        result: RunResult | None = None
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._journal.run)
+                await self._keeper.move(SessionState.RUNNING)
+                result = await work()
+                group.cancel_scope.cancel()
+        except Exception as error:
+            logger.exception("session_run_failed session=%s", self.id)
+            run.failed(error)
+        finally:
+            leave()
+            self._run = None
+            self.touched = self._host.clock.monotonic()
+            with anyio.move_on_after(CLOSE_S, shield=True), suppress(Exception):
+                await self._keeper.move(SessionState.IDLE)
+            run.end(result)
+
+    async def _go_on(self, pending: PendingAsk, verdict: Verdict) -> Run:
+        """Take up the run that waited for this verdict when the process ended."""
+        stored = await self._host.log.read(self._keeper.record.id)
+        found = trace(stored)
+        self._keeper.record = replace(self._keeper.record, state=SessionState.IDLE, pending=None)
+        closed = AskClosed(
+            ask_id=pending.ask_id,
+            call_id=pending.call_id,
+            verdict=str(verdict.kind),
+            message=verdict.message,
+            remembered=verdict.kind == "allow_always",
+        )
+        open_ids = {call.id for call in self._state.open_calls()}
+        done = {call_id: result for call_id, result in found.results.items() if call_id in open_ids}
+
+        async def work() -> RunResult:
+            self._emitter.emit(closed)
+            return await self._funnel.loop.resume(self._state, done=done, verdicts={pending.call_id: verdict})
+
+        run_id = self._keeper.record.run
+        run = self._start(work)
+        if run_id is not None:
+            self._emitter.run = run_id
+        return run
+
+    async def recover(self) -> None:
+        """Bring a session that a restart cut off while running into a state that goes on."""
+        if self._keeper.record.state is SessionState.RUNNING:
+            error = "hilt was restarted while this run was going on"
+            await self._end_open(StopReason.ERROR, error)
+
+    async def _end_open(self, reason: StopReason, error: str) -> None:
+        """Pair what is open and end the stored run with a result event."""
+        found = trace(await self._host.log.read(self._keeper.record.id))
+        calls = self._state.open_calls()
+        if calls:
+            self._state.messages.append(ToolMessage(results=settle_open(calls, found)))
+        self._emitter.run = self._keeper.record.run or ""
+        pending = self._keeper.record.pending
+        if pending is not None:
+            self._emitter.emit(AskClosed(ask_id=pending.ask_id, call_id=pending.call_id, verdict="retracted"))
+        self._emitter.emit(RunResult(stop_reason=reason, error=error, final_text=self._state.final_text()))
+        self._keeper.record = replace(self._keeper.record, pending=None, state=SessionState.RUNNING)
+        await self._journal.write()
+        await self._keeper.move(SessionState.IDLE)
+
+    async def _ask_opened(self, ask: Ask | None) -> None:
+        pending = None
+        if ask is not None:
+            pending = PendingAsk(
+                ask_id=ask.ask_id,
+                call_id=ask.call_id,
+                tool=ask.tool,
+                reason=ask.reason,
+                arguments=_shown(ask.arguments),
+            )
+            if self._assembly.via_session:
+                self._waiting = _Waiting(ask)
+        await self._journal.write()
+        self._keeper.record = replace(self._keeper.record, pending=pending)
+        await self._keeper.move(SessionState.RUNNING if ask is None else SessionState.AWAITING)
+
+    async def _checkpoint(self) -> None:
+        await self._journal.write()
+        await self._keeper.save()
+
+
+def _shown(arguments: str) -> Mapping[str, object]:
+    """Return an ask's arguments as an object; a text that was cut is kept as it is."""
+    try:
+        value: object = json.loads(arguments)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {"cut": arguments}
+
+
+def set_of_modes() -> frozenset[str]:
+    """Return the names of all modes."""
+    return frozenset(str(mode) for mode in Mode)
+
+
+def narrowed_limits(limits: Limits, asked: Mapping[str, float | None]) -> Limits:
+    """Return the limits lowered to what was asked for.
+
+    Raises:
+        RequestError: A limit is unknown or above the server's.
+    """
+    try:
+        return limits.narrowed(asked)
+    except ValueError as exc:
+        raise RequestError(str(exc)) from exc
+
+
+def _conversation(record: SessionRecord, assembly: Assembly) -> Conversation:
+    grants = [
+        parse_rule(text, effect=Effect.ALLOW, scope=Scope.LOCAL_PROJECT, source="grant") for text in record.grants
+    ]
+    return Conversation(
+        messages=list(record.messages),
+        system=record.system_prompt,
+        mode=record.mode,
+        visibility=Visibility((*assembly.layers, record.tools)),
+        grants=grants,
+        hydrated=set(record.hydrated),
+        usage=record.usage,
+        turns=record.turns,
+        tool_calls=record.tool_calls,
+        limits=narrowed_limits(assembly.parts.limits, record.limits),
+        started=any(isinstance(message, AssistantMessage | UserMessage) for message in record.messages),
+    )
