@@ -59,10 +59,8 @@ async def refusal(root: Path, command: str, shell: Shell | None = None, **more: 
 @pytest.mark.req("BLT-07")
 def test_the_schema_is_its_row() -> None:
     schema = Shell.spec.schema
-    properties: Mapping[str, Mapping[str, object]] = schema.pop("properties")  # type: ignore[assignment]  # ours
-    described = {
-        key: {k: v for k, v in value.items() if k != "description"} for key, value in properties.items()
-    }
+    properties: Mapping[str, Mapping[str, object]] = schema.pop("properties")  # type: ignore[assignment]  # a schema of an object has these
+    described = {key: {k: v for k, v in value.items() if k != "description"} for key, value in properties.items()}
     assert schema == {"type": "object", "required": ["command"], "additionalProperties": False}
     assert described["command"] == {"type": "string", "minLength": 1, "maxLength": 32_768}
     assert described["working_dir"]["type"] == "string"
@@ -85,7 +83,7 @@ def test_it_changes_things() -> None:
 async def test_the_result_holds_exit_code_and_both_streams(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     body = await ran(tmp_path, "pwd -P; echo oops >&2; exit 3", working_dir="sub")
-    assert body.pop("duration_secs") >= 0  # type: ignore[operator]  # a number
+    assert body.pop("duration_secs") >= 0  # type: ignore[operator]  # JSON: the value is a number
     assert body == {
         "exit_code": 3,
         "stdout": f"{os.path.realpath(tmp_path)}/sub\n",

@@ -294,6 +294,7 @@ def test_in_auto_an_unclear_command_runs_unasked_only_without_patterns_to_miss()
         ("cat $(echo a)", ASK),
         ("cat {a,b}", ASK),
         ("cat .env", DENY),
+        ("cat a:$f", ASK),
         ("ls *", ALLOW),
         ("ls $f", ALLOW),
         ("ls | xargs cat", ASK),
@@ -311,11 +312,74 @@ def test_an_expansion_that_could_become_something_denied_is_asked(line: str, exp
     assert shell(rules, line) is expected
 
 
+_MARKS = [
+    "${",
+    "}",
+    "$'",
+    "#",
+    "<<a",
+    "<",
+    ">",
+    ">&",
+    "<(",
+    "!",
+    "[[",
+    "((",
+    "if",
+    "then",
+    "fi",
+    "for",
+    "in",
+    "do",
+    "done",
+    "case",
+    "esac",
+    ";;",
+    "function",
+]
 _PIECES = st.sampled_from(
-    ["a", "ls ", "rm x", " ", ";", "&&", "|", "|&", "&", "\n", "(", ")", "{ ", "; }", "$(", "`", '"', "'", "\\", "$x"]
-    + ["${", "}", "$'", "#", "<<a", "<", ">", ">&", "<(", "!", "[ ", " ]", "[[ ", "((", "if ", "then ", "fi", "for "]
-    + ["in ", "do ", "done", "case ", "esac", ";;", "function ", "eval ", "env ", "sh -c ", "find -exec ", "sudo "]
-    + ["{a,b}", "*", "=", "x=", "\t", "\0", "\ud800", "é", "\u2028"]
+    [
+        *_MARKS,
+        "a",
+        "ls ",
+        "rm x",
+        " ",
+        ";",
+        "&&",
+        "|",
+        "|&",
+        "&",
+        "\n",
+        "(",
+        ")",
+        "{ ",
+        "; }",
+        "$(",
+        "`",
+        '"',
+        "'",
+        "\\",
+        "$x",
+        "eval ",
+        "env ",
+        "sh -c ",
+        "find -exec ",
+        "sudo ",
+        "[ ",
+        " ]",
+        "in ",
+        "if ",
+        "do ",
+        "{a,b}",
+        "*",
+        "=",
+        "x=",
+        "\t",
+        "\0",
+        "\ud800",
+        "é",
+        "\u2028",
+    ]
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from hilt.core.path_text import path_text, pattern_path
-from hilt.core.pattern import Tokens, globs, is_literal, may_meet, regex_source, unescape
+from hilt.core.pattern import Tokens, globs, is_literal, may_meet, regex_source, tokens, unescape
 from hilt.core.permission import Effect, PermissionRule, Subject, Subjects
 from hilt.core.rule_text import pairs
 
@@ -284,4 +284,5 @@ def _only_literal(
 def _could_meet(loose: str, rows: tuple[Tokens, ...]) -> bool:
     if len(loose) > LOOSE_MAX_CHARS:
         return True
-    return any(may_meet(row, other) for row in rows for other in globs(loose))
+    other = tokens(loose)
+    return any(may_meet(row, other) for row in rows)

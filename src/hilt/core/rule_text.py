@@ -90,6 +90,20 @@ def pairs(body: str, keys: Collection[str]) -> Pairs | None:
     return tuple((key, pattern) for key, pattern in found)
 
 
+def mentioned_keys(body: str) -> frozenset[str]:
+    """Return what stands in a body as `key=` where a pair could begin, whether or not a tool has it."""
+    found: set[str] = set()
+    place = 0
+    while place <= len(body):
+        item = _ITEM.match(body, place)
+        end = item.end() if item else place
+        opened = _KEY.match(body, place, end)
+        if opened:
+            found.add(unescape(opened.group(1)))
+        place = end + 1
+    return frozenset(found)
+
+
 def rememberable(subjects: Subjects) -> bool:
     """Tell whether one rule can stand for exactly this call: not for several segments or an unclear one."""
     unnamed = subjects.unnamed or ()

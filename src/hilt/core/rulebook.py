@@ -2,18 +2,19 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from hilt.core.pattern import compile_name
 from hilt.core.permission import Decision, Effect, PermissionRule, Scope, Subject, Subjects
 from hilt.core.rule_index import NONE, Places, RuleIndex
-from hilt.core.rule_text import grant_rule, rememberable
+from hilt.core.rule_text import grant_rule, mentioned_keys, rememberable
 from hilt.core.session import Mode
 from hilt.core.verdict import NO_RULE, Verdict, floor, judge, reason, risk
 
 _SCOPES: Final = {scope: rank for rank, scope in enumerate(Scope)}
 _UNRULED: Final = Decision(effect=Effect.ASK, reason=NO_RULE.reason)
 _UNRULED_ONCE: Final = replace(_UNRULED, rememberable=False)
+_NO_KEYS: Final = frozenset[str]()
 _EFFECTS: Final = {effect: rank for rank, effect in enumerate(Effect)}
 
 
@@ -36,6 +37,14 @@ class Explanation:
     subjects: tuple[SubjectVerdict, ...]
 
 
+class _Shelf(NamedTuple):
+    """The rules that name a tool, the keys that they mention, and an index for each part of those it takes."""
+
+    members: list[int]
+    mentioned: frozenset[str]
+    indexes: dict[frozenset[str], RuleIndex]
+
+
 class RuleBook:
     """The rules of a session; decides calls by them. Rules never change, `with_rules` makes another book."""
 
@@ -44,7 +53,7 @@ class RuleBook:
         self.rules = tuple(sorted(rules, key=lambda rule: _SCOPES[rule.scope]))
         self._names = [compile_name(rule.tool) for rule in self.rules]
         self._places = Places(root, home)
-        self._indexes: dict[str, RuleIndex] = {}
+        self._shelves: dict[str, _Shelf] = {}
 
     def with_rules(self, more: Iterable[PermissionRule]) -> "RuleBook":
         """Return a book with further rules, each behind those of its scope."""
@@ -96,11 +105,16 @@ class RuleBook:
     # ------------------------------------------------------------ the parts of a decision
 
     def _index(self, tool: str, subjects: Subjects) -> RuleIndex:
-        found = self._indexes.get(tool)
-        if found is None or (found.members and found.keys != subjects.named.keys()):
+        """Return the rules of a tool as they read with the arguments it takes; each form is built once."""
+        shelf = self._shelves.get(tool)
+        if shelf is None:
             members = [place for place, name in enumerate(self._names) if name.match(tool)]
-            found = RuleIndex(members, self.rules, subjects.named, self._places)
-            self._indexes[tool] = found
+            keys = frozenset[str]().union(*(mentioned_keys(self.rules[p].body or "") for p in members))
+            shelf = self._shelves[tool] = _Shelf(members, keys, {})
+        keys = frozenset(key for key in shelf.mentioned if key in subjects.named) if shelf.mentioned else _NO_KEYS
+        found = shelf.indexes.get(keys)
+        if found is None:
+            found = shelf.indexes[keys] = RuleIndex(shelf.members, self.rules, keys, self._places)
         return found
 
     def _spelled(self, subjects: Subjects) -> Subjects:

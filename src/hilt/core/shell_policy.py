@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from hilt.core.pattern import globs, matches, may_meet
+from hilt.core.pattern import globs, matches, may_meet, tokens
 from hilt.core.permission import Subject
 from hilt.core.shell import Analysis
 
@@ -48,7 +48,7 @@ def _covers(pattern: str, subject: Subject) -> bool:
 
 
 def _may_match(patterns: Sequence[str], subject: Subject) -> bool:
-    rows = [row for loose in subject.loose for row in globs(loose)]
+    rows = [tokens(loose) for loose in subject.loose]
     return any(may_meet(own, row) for pattern in patterns for own in globs(pattern) for row in rows)
 
 

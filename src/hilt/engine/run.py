@@ -1,6 +1,6 @@
 """A run as its caller holds it: an iterator over events that ends with the result."""
 
-import math
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -18,7 +18,8 @@ class Run:
 
     def __init__(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
-        self._send, self._receive = anyio.create_memory_object_stream[Event](math.inf)
+        self._events: deque[Event] = deque()
+        self._news = anyio.Event()
         self._done = anyio.Event()
         self._error: Exception | None = None
         self.result: RunResult | None = None
@@ -26,7 +27,8 @@ class Run:
     def take(self, event: Event) -> None:
         """Receive one event from the emitter."""
         if not self._done.is_set():
-            self._send.send_nowait(event)
+            self._events.append(event)
+            self._news.set()
 
     def failed(self, error: Exception) -> None:
         """Note the fault that ended the run without a result."""
@@ -36,7 +38,7 @@ class Run:
         """Mark the run as ended."""
         self.result = result
         self._done.set()
-        self._send.close()
+        self._news.set()
 
     async def finished(self) -> RunResult | None:
         """Wait for the end and return the result, None when a fault ended the run."""
@@ -47,19 +49,22 @@ class Run:
         return self
 
     async def __anext__(self) -> Event:
-        try:
-            return await self._receive.receive()
-        except anyio.EndOfStream:
-            if self._error is not None:
-                raise self._error from None
-            raise StopAsyncIteration from None
+        while not self._events:
+            if self._done.is_set():
+                if self._error is not None:
+                    raise self._error
+                raise StopAsyncIteration
+            if self._news.is_set():
+                self._news = anyio.Event()
+            await self._news.wait()
+        return self._events.popleft()
 
     async def aclose(self) -> None:
         """Cancel the run if it is under way, and wait for its end."""
         if not self._done.is_set():
             self._cancel()
             await self._done.wait()
-        self._receive.close()
+        self._events.clear()
 
     async def __aenter__(self) -> Self:
         return self

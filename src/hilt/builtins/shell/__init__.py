@@ -1,0 +1,1 @@
+"""The category `shell`: run commands."""
