@@ -1,4 +1,4 @@
-# Two commands need nothing but Python 3.11 to 3.13 with pip and venv, git and make:
+# Two commands need nothing but Python 3.11 to 3.13 with pip and venv, git, make, node and npm:
 #   make run     the main job, offline
 #   make check   everything that CI runs
 # They write to this folder and to the caches of pip and uv.
@@ -13,6 +13,9 @@ UV_VERSION := 0.13.9
 UV := .tools/bin/uv
 BIN := .venv/bin
 LOWEST := .venv-lowest
+SERVERS := .tools/npm
+EVERYTHING_PACKAGE := @modelcontextprotocol/server-everything@2026.8.31
+EVERYTHING := $(SERVERS)/node_modules/@modelcontextprotocol/server-everything/dist/index.js
 CODE := $(wildcard src tests examples bench)
 # What has to hold on the lowest versions of the dependencies too: all imports, and each port's contract.
 LOWEST_TESTS := $(wildcard tests/architecture tests/contracts)
@@ -36,8 +39,14 @@ help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 .PHONY: run
-run: env ## the main job: an agent works on a small real folder with real MCP servers, offline
-	@$(BIN)/hilt demo
+run: env $(SERVERS)/.installed ## the main job: an agent works on a small real folder with real MCP servers, offline
+	@$(BIN)/hilt demo $$(test ! -f $(EVERYTHING) || echo --everything $(EVERYTHING))
+
+$(SERVERS)/.installed:
+	$(call step,install the MCP server $(EVERYTHING_PACKAGE) from the npm registry into $(SERVERS),\
+	  mkdir -p $(SERVERS) && if command -v npm >/dev/null && command -v node >/dev/null; then \
+	    npm install --silent --no-fund --no-audit --no-save --prefix $(SERVERS) $(EVERYTHING_PACKAGE) >/dev/null; \
+	  else echo "node and npm are not here: the part over HTTP is left out" >&2; fi && touch $@)
 
 .PHONY: check
 check: env lint format-check types imports dependencies test promises bench-short lowest ## everything that CI runs

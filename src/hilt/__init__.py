@@ -7,7 +7,7 @@ from importlib import import_module
 
 _PUBLIC = {
     "Agent": "hilt.app.agent",
-    "App": "hilt.app.build",
+    "App": "hilt.app.application",
     "Ask": "hilt.ports.permission",
     "Catalog": "hilt.engine.catalog",
     "CatalogFault": "hilt.core.errors",
@@ -44,7 +44,7 @@ _PUBLIC = {
     "ToolResult": "hilt.core.tool",
     "ToolSource": "hilt.ports.tool",
     "ToolSpec": "hilt.core.tool",
-    "VIA_SESSION": "hilt.app.build",
+    "VIA_SESSION": "hilt.app.application",
     "Verdict": "hilt.ports.permission",
     "allow": "hilt.core.host_rules",
     "ask": "hilt.core.host_rules",

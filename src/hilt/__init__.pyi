@@ -2,7 +2,8 @@
 
 from hilt.adapters.clock_system import SystemClock as SystemClock
 from hilt.app.agent import Agent as Agent
-from hilt.app.build import App as App, VIA_SESSION as VIA_SESSION, build as build
+from hilt.app.application import App as App, VIA_SESSION as VIA_SESSION
+from hilt.app.build import build as build
 from hilt.app.catalog import SessionContext as SessionContext
 from hilt.core.content import ImagePart as ImagePart, StructuredPart as StructuredPart, TextPart as TextPart
 from hilt.core.errors import (

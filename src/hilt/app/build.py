@@ -21,6 +21,7 @@ from hilt.adapters.model_scripted import ScriptModel
 from hilt.adapters.permission_file import PermissionFiles
 from hilt.adapters.runner_process import ProcessPlaces, ProcessRunner, find_program, is_posix, passed_on
 from hilt.adapters.workspace_local.files import LocalWorkspace
+from hilt.app.application import App, ViaSession
 from hilt.app.assembly import (
     SessionAssembler,
     SessionCatalog,
@@ -44,7 +45,6 @@ from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
 from hilt.core.session import SessionId, SessionRecord
 from hilt.engine.assembly import Host
-from hilt.engine.catalog import Catalog
 from hilt.engine.dispatch import DispatchOptions
 from hilt.engine.funnel import Parts
 from hilt.engine.guardrail import Guardrail
@@ -58,31 +58,6 @@ from hilt.ports.store import ToolCallRecorder
 from hilt.ports.tool import Environment, Tool, ToolSource
 
 logger = logging.getLogger(__name__)
-
-
-class ViaSession:
-    """The approver of an application whose callers answer asks by `session.approve`."""
-
-    async def decide(self, ask: object) -> object:
-        """Never called: a session puts itself in this place."""
-        raise TypeError("VIA_SESSION stands for session.approve and decides nothing itself")
-
-
-VIA_SESSION = ViaSession()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class App:
-    """A running application; it ends when the context of `build` is left."""
-
-    config: Config
-    catalog: Catalog
-    sessions: Sessions
-    store: Store
-    rules: Sequence[PermissionRule] = ()
-    hooks: Sequence[HookRunner] = ()
-    workspace: str = ""
-    mcp: Sequence[McpManager] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +133,7 @@ async def build(  # noqa: PLR0913 - the library's front door, keyword-only, as c
     settings = config or Config()
     given = _Given(
         config=settings,
-        root=os.path.realpath(os.fspath(workspace) if workspace is not None else settings.workspace_root or "."),
+        root=_root(workspace, settings),
         enable=checked_categories(wanted or (settings.tools.enable if config is not None else ())),
         model=model,
         tools=tools,
@@ -174,9 +149,24 @@ async def build(  # noqa: PLR0913 - the library's front door, keyword-only, as c
         clock=clock or SystemClock(),
         has_config=config is not None,
     )
-    async with AsyncExitStack() as stack:
-        builder = _Builder(given, stack)
-        yield await builder.app(store, recorder, on_event)
+    inside: BaseException | None = None
+    try:
+        async with AsyncExitStack() as stack:
+            app = await _Builder(given, stack).app(store, recorder, on_event)
+            try:
+                yield app
+            except BaseException as exc:
+                inside = exc
+                raise
+    except BaseExceptionGroup as group:
+        # What the caller's own code raised reaches the caller as it is, not inside a task group's group.
+        if len(group.exceptions) == 1 and (inside is None or group.exceptions[0] is inside):
+            raise group.exceptions[0] from None
+        raise
+
+
+def _root(workspace: str | os.PathLike[str] | None, settings: Config) -> str:
+    return os.path.realpath(os.fspath(workspace) if workspace is not None else settings.workspace_root or ".")
 
 
 class _Builder:
@@ -211,9 +201,10 @@ class _Builder:
             tasks=tasks,
             receivers=() if on_event is None else (on_event,),
         )
+        assembler = SessionAssembler(shared)
         sessions = Sessions(
             host,
-            SessionAssembler(shared),
+            assembler,
             defaults=SessionRecord(
                 id=SessionId(""), mode=given.config.mode, model=self._model_name(), workspace=given.root
             ),
@@ -226,10 +217,12 @@ class _Builder:
             catalog=shared.parts.catalog,
             sessions=sessions,
             store=opened,
+            assembler=assembler,
             rules=shared.rules,
             hooks=shared.parts.hooks,
             workspace=given.root,
             mcp=self.managers,
+            clock=given.clock,
         )
 
     async def _shared(self, recorder: ToolCallRecorder) -> Shared:
@@ -256,7 +249,7 @@ class _Builder:
             execution=self._execution,
             rules=RuleBook([]),
             hooks=hooks,
-            guardrails=[*given.guardrails, *guardrails_of(config)],
+            guardrails=[*given.guardrails, *guardrails_of(config, lambda: self._model(self._model_name()))],
             approver=None if isinstance(given.approver, ViaSession) else given.approver,
             recorder=recorder,
             clock=given.clock,

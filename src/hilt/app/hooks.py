@@ -1,16 +1,19 @@
 """The hooks and guardrails of the settings as runners: commands, URLs, reviewers."""
 
 import logging
+from collections.abc import Callable
 
 from hilt.adapters.hook_command import CommandHook
 from hilt.adapters.hook_http import HttpHook
 from hilt.app.config import Config, HookDefinition
-from hilt.core.errors import ConfigError
 from hilt.core.guardrail import GuardrailRule
 from hilt.core.mcp_entry import MissingVariableError, expand
 from hilt.engine.guardrail import Guardrail
+from hilt.engine.guardrail_model import ModelReviewer
 from hilt.engine.guardrail_patterns import PatternReviewer
+from hilt.ports.guardrail import Reviewer
 from hilt.ports.hook import HookRunner
+from hilt.ports.model import Model
 
 logger = logging.getLogger(__name__)
 
@@ -50,20 +53,14 @@ def _runner(definition: HookDefinition, config: Config) -> HookRunner:
     )
 
 
-def guardrails_of(config: Config) -> list[Guardrail]:
-    """Return the guardrails of the settings with their reviewers.
+def guardrails_of(config: Config, load_model: Callable[[], Model]) -> list[Guardrail]:
+    """Return the guardrails of the settings with their reviewers; the reviewer `model` asks the loaded model.
 
     Raises:
-        ConfigError: A reviewer is not part of this version.
+        ConfigError: A pattern cannot be compiled, or the model cannot be loaded.
     """
     found: list[Guardrail] = []
-    for number, settings in enumerate(config.guardrails):
-        if settings.reviewer != "patterns":
-            raise ConfigError(
-                f"reviewer {settings.reviewer!r} is not part of this version; use 'patterns'",
-                source=str(config.source("guardrails")),
-                key=f"guardrails[{number}].reviewer",
-            )
+    for settings in config.guardrails:
         rule = GuardrailRule(
             match=settings.match,
             direction=settings.direction,
@@ -71,5 +68,10 @@ def guardrails_of(config: Config) -> list[Guardrail]:
             on_failure=settings.on_failure,
             reviewer=settings.name or settings.reviewer,
         )
-        found.append(Guardrail(rule=rule, reviewer=PatternReviewer()))
+        reviewer: Reviewer
+        if settings.reviewer == "model":
+            reviewer = ModelReviewer(load_model())
+        else:
+            reviewer = PatternReviewer(settings.patterns)
+        found.append(Guardrail(rule=rule, reviewer=reviewer))
     return found

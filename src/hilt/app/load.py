@@ -57,8 +57,8 @@ class Locations:
         )
 
     def shown(self, path: Path) -> str:
-        """Return the path as messages name it: `~` for the home directory."""
-        return f"~/{path.relative_to(self.home)}" if path.is_relative_to(self.home) else str(path)
+        """Return the path as messages name it."""
+        return shown_path(path, self.home)
 
 
 def _xdg(environment: Mapping[str, str], name: str, default: Path) -> Path:
@@ -108,7 +108,9 @@ def load_config(
     PermissionFiles(rule_files, rules, trusted=trusted).read()
     config = configured(settings, hooks_of(one.layer for one in screened))
     admission = Admission(root=root, trusted=trusted, state_dir=places.state_dir)
-    servers = load_servers(flags, config.mcp, server_files(root, places), admission, sources=settings.sources)
+    servers = load_servers(
+        flags, config.mcp, server_files(root, places.user_config_dir, places.home), admission, sources=settings.sources
+    )
     return replace(
         config,
         workspace_root=str(root),
@@ -142,10 +144,15 @@ def workspace_of(flags: Flags, variables: Mapping[str, str], cwd: Path) -> Path:
     return root
 
 
-def server_files(root: Path, places: Locations) -> tuple[ServerFile, ServerFile]:
+def server_files(root: Path, user_config_dir: Path, home: Path) -> tuple[ServerFile, ServerFile]:
     """Return the project's mcp.toml and the user's."""
-    shown = places.shown(places.user_config_dir)
-    return ServerFile.of_project(root), ServerFile.of_user(places.user_config_dir, shown=shown)
+    shown = shown_path(user_config_dir, home)
+    return ServerFile.of_project(root), ServerFile.of_user(user_config_dir, shown=shown)
+
+
+def shown_path(path: Path, home: Path) -> str:
+    """Return the path as messages name it: `~` for the home directory."""
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def settings_files(flags: Flags, *, root: Path, cwd: Path, places: Locations) -> list[SettingsFile]:
@@ -183,9 +190,7 @@ def _file_layer(file: SettingsFile) -> Layer:
 
 
 def _given_layers(flags: Flags, variables: Mapping[str, str]) -> list[Layer]:
-    layers = [
-        Layer(rank=Rank.FLAG, kind="flag", name=given.name, leaves=(given.leaf,)) for given in of_flags(flags)
-    ]
+    layers = [Layer(rank=Rank.FLAG, kind="flag", name=given.name, leaves=(given.leaf,)) for given in of_flags(flags)]
     for given in of_variables(variables):
         layers.append(Layer(rank=Rank.VARIABLE, kind="variable", name=given.name, leaves=(given.leaf,)))
     return layers

@@ -60,7 +60,12 @@ class Emitter:
                 receiver(event)
             except Exception:
                 logger.exception("event_receiver_failed kind=%s", body.kind)
-                self._receivers.remove(receiver)
+                if receiver in self._receivers:
+                    self._receivers.remove(receiver)
+
+    def silence(self) -> None:
+        """Drop every receiver: what is emitted from now on is known to nobody."""
+        self._receivers.clear()
 
     async def barrier(self, *, durable: bool = False) -> None:
         """Return when everything emitted so far is in the event log, on stable storage with `durable`."""

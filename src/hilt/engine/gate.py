@@ -135,6 +135,8 @@ class Gate:
         notes: Sequence[str],
     ) -> ToolCall:
         checked = self._check(entry).check(arguments)
+        for warning in checked.warnings:
+            logger.warning("tool_schema tool=%s %s", entry.spec.name, warning)
         pending.notes.extend(notes)
         pending.notes.extend(checked.coercions)
         text = canonical_json(checked.arguments) if notes or checked.coercions else None

@@ -4,13 +4,14 @@ It is a net with wide meshes: patterns of well-known credential forms and of the
 """
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 import re2
 
 from hilt.core.content import EmbeddedResourcePart, StructuredPart, TextPart
+from hilt.core.errors import ConfigError
 from hilt.core.guardrail import Direction, Payload
 from hilt.core.tool import ToolResult, canonical_json
 
@@ -40,6 +41,19 @@ _ORDERS: Final[Mapping[str, str]] = {
 class PatternReviewer:
     """Reviews by patterns that take time linear in the text; see `Reviewer`."""
 
+    def __init__(self, further: Sequence[str] = ()) -> None:
+        """Take further patterns, in RE2's syntax, that object wherever they match.
+
+        Raises:
+            ConfigError: A pattern cannot be compiled.
+        """
+        self._further = tuple(further)
+        for pattern in self._further:
+            try:
+                _compiled(pattern)
+            except re2.error as exc:
+                raise ConfigError(f"{pattern!r} is no pattern: {exc}", key="guardrails") from exc
+
     async def review(self, direction: Direction, tool: str, payload: Payload) -> str | None:
         """See `Reviewer.review`; `tool` makes no difference."""
         text = _visible(_text(payload))
@@ -47,11 +61,18 @@ class PatternReviewer:
         for table in tables:
             for what, pattern in table.items():
                 if _compiled(pattern).search(text) is not None:
-                    return f"{'the arguments hold' if direction == 'in' else 'the result holds'} {what}"
+                    return f"{_where(direction)} {what}"
+        for number, pattern in enumerate(self._further, start=1):
+            if _compiled(pattern).search(text) is not None:
+                return f"{_where(direction)} what pattern {number} of its settings matches"
         return None
 
 
-@lru_cache(maxsize=32)
+def _where(direction: Direction) -> str:
+    return "the arguments hold" if direction == "in" else "the result holds"
+
+
+@lru_cache(maxsize=256)
 def _compiled(pattern: str) -> "re2._Regexp[str]":
     return re2.compile(pattern)
 

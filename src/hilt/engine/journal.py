@@ -18,6 +18,7 @@ class Journal:
         self._log = log
         self._session_id = session_id
         self._waiting: list[Event] = []
+        self._durable = False
         self._lock = anyio.Lock()
         self._arrived = anyio.Event()
 
@@ -32,14 +33,18 @@ class Journal:
         Raises:
             Exception: The log could not be written; the events wait for the next try.
         """
+        # Whoever writes what waits now must flush it, even when that is not this caller.
+        self._durable = self._durable or durable
         async with self._lock:
             batch, self._waiting = self._waiting, []
-            if not batch and not durable:
+            if not batch:
                 return
+            flush, self._durable = self._durable, False
             try:
-                await self._log.append(self._session_id, batch, durable=durable)
+                await self._log.append(self._session_id, batch, durable=flush)
             except BaseException:
                 self._waiting = batch + self._waiting
+                self._durable = self._durable or flush
                 raise
 
     async def run(self) -> None:

@@ -1,15 +1,27 @@
-"""Keeps a session's record: its legal changes of state, and a save of everything that changed."""
+"""Keeps a session's record: its legal changes of state, a save of everything that changed, and the way back."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import anyio
 
-from hilt.core.errors import ConflictError
-from hilt.core.rule_text import format_rule
-from hilt.core.session import LEGAL_CHANGES, RunId, SessionRecord, SessionState
-from hilt.engine.assembly import Host
+from hilt.core.errors import ConflictError, RequestError
+from hilt.core.permission import Effect, Scope
+from hilt.core.rule_text import format_rule, parse_rule
+from hilt.core.session import (
+    LEGAL_CHANGES,
+    AssistantMessage,
+    Limits,
+    Mode,
+    RunId,
+    SessionRecord,
+    SessionState,
+    UserMessage,
+)
+from hilt.engine.assembly import Assembly, Host
 from hilt.engine.conversation import Conversation
 from hilt.engine.emitter import Emitter
+from hilt.engine.visibility import Visibility
 from hilt.ports.workspace import ReadLedger
 
 
@@ -66,3 +78,44 @@ class RecordKeeper:
                 if getattr(self.record, name) is not getattr(record, name)
             }
             self.record = replace(saved, **changed)
+
+
+def set_of_modes() -> frozenset[str]:
+    """Return the names of all modes."""
+    return frozenset(str(mode) for mode in Mode)
+
+
+def narrowed_limits(limits: Limits, asked: Mapping[str, float | None]) -> Limits:
+    """Return the limits lowered to what was asked for.
+
+    Raises:
+        RequestError: A limit is unknown or above the server's.
+    """
+    try:
+        return limits.narrowed(asked)
+    except ValueError as exc:
+        raise RequestError(str(exc)) from exc
+
+
+def restored(record: SessionRecord, assembly: Assembly) -> Conversation:
+    """Return the conversation of a stored record, under today's filters and limits.
+
+    Raises:
+        RequestError: A limit is unknown or above the server's.
+    """
+    grants = [
+        parse_rule(text, effect=Effect.ALLOW, scope=Scope.LOCAL_PROJECT, source="grant") for text in record.grants
+    ]
+    return Conversation(
+        messages=list(record.messages),
+        system=record.system_prompt,
+        mode=record.mode,
+        visibility=Visibility((*assembly.layers, record.tools)),
+        grants=grants,
+        hydrated=set(record.hydrated),
+        usage=record.usage,
+        turns=record.turns,
+        tool_calls=record.tool_calls,
+        limits=narrowed_limits(assembly.parts.limits, record.limits),
+        started=any(isinstance(message, AssistantMessage | UserMessage) for message in record.messages),
+    )

@@ -1,7 +1,6 @@
 """A run as its caller holds it: an iterator over events that ends with the result."""
 
 from collections import deque
-from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -13,35 +12,36 @@ from hilt.core.event import Event, RunResult
 class Run:
     """The events of one run, in order, the last one its result; nothing is lost to a slow reader.
 
-    Used as an async context manager, or closed with `aclose`, it cancels the run when it is left early.
+    Used as an async context manager, or closed with `aclose`, it cancels the run when it is left early. Who drives
+    the run does so inside `scope`, which may be cancelled before it is entered.
     """
 
-    def __init__(self, cancel: Callable[[], None]) -> None:
-        self._cancel = cancel
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.result: RunResult | None = None
         self._events: deque[Event] = deque()
         self._news = anyio.Event()
         self._done = anyio.Event()
         self._error: Exception | None = None
-        self.result: RunResult | None = None
 
     def take(self, event: Event) -> None:
         """Receive one event from the emitter."""
-        if not self._done.is_set():
-            self._events.append(event)
-            self._news.set()
+        if isinstance(event.body, RunResult):
+            self.result = event.body
+        self._events.append(event)
+        self._news.set()
 
     def failed(self, error: Exception) -> None:
-        """Note the fault that ended the run without a result."""
+        """Note the fault that ended the run; iterating raises it after the last event."""
         self._error = error
 
-    def end(self, result: RunResult | None) -> None:
+    def end(self) -> None:
         """Mark the run as ended."""
-        self.result = result
         self._done.set()
         self._news.set()
 
     async def finished(self) -> RunResult | None:
-        """Wait for the end and return the result, None when a fault ended the run."""
+        """Wait for the end and return the result, None when a fault ended the run before it had one."""
         await self._done.wait()
         return self.result
 
@@ -60,11 +60,9 @@ class Run:
         return self._events.popleft()
 
     async def aclose(self) -> None:
-        """Cancel the run if it is under way, and wait for its end."""
-        if not self._done.is_set():
-            self._cancel()
-            await self._done.wait()
-        self._events.clear()
+        """Cancel the run if it is under way, and wait for its end; events that were not read can still be."""
+        self.scope.cancel()
+        await self._done.wait()
 
     async def __aenter__(self) -> Self:
         return self

@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -11,31 +10,25 @@ import anyio
 from hilt.core.content import Part
 from hilt.core.errors import ConflictError, RequestError, SessionBusyError
 from hilt.core.event import AskClosed, RunResult, RunStart
-from hilt.core.permission import Effect, Scope
-from hilt.core.rule_text import parse_rule
 from hilt.core.session import (
-    AssistantMessage,
-    Limits,
     Mode,
     PendingAsk,
     SessionRecord,
     SessionState,
     StopReason,
     ToolFilter,
-    ToolMessage,
     UserMessage,
 )
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.engine.assembly import Assembly, Host
 from hilt.engine.catalog import Catalog
-from hilt.engine.conversation import Conversation
 from hilt.engine.disclosure import listed_specs
 from hilt.engine.emitter import Emitter, Receiver
 from hilt.engine.funnel import Funnel, build_funnel
 from hilt.engine.gate import TurnView
 from hilt.engine.journal import Journal
-from hilt.engine.keeper import RecordKeeper
-from hilt.engine.recovery import settle_open, trace
+from hilt.engine.keeper import RecordKeeper, narrowed_limits, restored, set_of_modes
+from hilt.engine.recovery import Recovery
 from hilt.engine.run import Run
 from hilt.engine.visibility import Visibility
 from hilt.ports.permission import Ask, Verdict, VerdictKind
@@ -44,6 +37,10 @@ logger = logging.getLogger(__name__)
 
 CLOSE_S = 10.0
 VERDICTS = frozenset({"allow_once", "allow_always", "deny"})
+
+
+class _Left(BaseException):
+    """The application ended while an ask waited: the run is given up as it is stored, without being wound up."""
 
 
 @dataclass(slots=True)
@@ -63,14 +60,17 @@ class Session:
         self._assembly = assembly
         self._journal = Journal(host.log, record.id)
         self._emitter = Emitter(clock=host.clock, last_seq=max(last_seq, record.last_seq), flush=self._journal.write)
+        self._emitter.turn = record.turns
         self._emitter.subscribe(self._journal.take)
         for receiver in host.receivers:
             self._emitter.subscribe(receiver)
-        self._state = _conversation(record, assembly)
+        self._state = restored(record, assembly)
         if assembly.bind is not None:
             assembly.bind(self._state)
         self._keeper = RecordKeeper(record, host, state=self._state, emitter=self._emitter, ledger=assembly.ledger)
+        self._recovery = Recovery(host, self._keeper, state=self._state, emitter=self._emitter, journal=self._journal)
         self._waiting: _Waiting | None = None
+        self._left = False
         self._run: Run | None = None
         self.touched = host.clock.monotonic()
         parts = assembly.parts
@@ -150,7 +150,8 @@ class Session:
             waiting.verdict = given
             waiting.answered.set()
             return None
-        pending = self._keeper.record.pending
+        record = self._keeper.record
+        pending = record.pending if record.state is SessionState.AWAITING else None
         if waiting is None and self._run is None and pending is not None and pending.ask_id == ask_id:
             return await self._go_on(pending, given)
         raise ConflictError(f"no ask {ask_id!r} is open in this session")
@@ -159,10 +160,9 @@ class Session:
         """End the run under way, or the ask that waits since a restart, as cancelled; without one do nothing."""
         run = self._run
         if run is not None:
-            self._funnel.loop.cancel()
-            await run.finished()
+            await run.aclose()
         elif self._keeper.record.state is SessionState.AWAITING:
-            await self._end_open(StopReason.CANCELLED, "")
+            await self._recovery.end_open(StopReason.CANCELLED, "")
 
     async def close(self) -> None:
         """Close the session: cancel its run, end what only it holds, keep its record; twice is no error."""
@@ -174,6 +174,22 @@ class Session:
             with anyio.move_on_after(CLOSE_S):
                 await self._assembly.close()
         await self._keeper.move(SessionState.CLOSED)
+
+    async def leave(self) -> None:
+        """End with the application: close, but leave an ask that waits for `approve` as it is stored."""
+        run, waiting = self._run, self._waiting
+        if self._keeper.record.state is not SessionState.AWAITING or (run is not None and waiting is None):
+            await self.close()
+            return
+        if run is not None and waiting is not None:
+            await self._journal.write()
+            self._emitter.silence()
+            self._left = True
+            waiting.answered.set()
+            await run.finished()
+        if self._assembly.close is not None:
+            with anyio.move_on_after(CLOSE_S):
+                await self._assembly.close()
 
     async def set(
         self,
@@ -188,18 +204,18 @@ class Session:
         Raises:
             RequestError: The mode is unknown, or a limit is above the server's.
         """
+        if mode is not None and mode not in set_of_modes():
+            raise RequestError(f"unknown mode {mode!r}; known are {', '.join(sorted(set_of_modes()))}")
+        if limits is not None:
+            self._state.limits = narrowed_limits(self._assembly.parts.limits, limits)
+            self._keeper.record = replace(self._keeper.record, limits=dict(limits))
         if mode is not None:
-            if mode not in set_of_modes():
-                raise RequestError(f"unknown mode {mode!r}; known are {', '.join(sorted(set_of_modes()))}")
             self._state.mode = Mode(mode)
         if title is not None:
             self._keeper.record = replace(self._keeper.record, title=title)
         if tools is not None:
             self._keeper.record = replace(self._keeper.record, tools=tools)
             self._state.visibility = Visibility((*self._assembly.layers, tools))
-        if limits is not None:
-            self._state.limits = narrowed_limits(self._assembly.parts.limits, limits)
-            self._keeper.record = replace(self._keeper.record, limits=dict(limits))
         await self._keeper.save()
 
     async def call_tool(self, name: str, args: str = "{}") -> ToolResult:
@@ -220,6 +236,9 @@ class Session:
             try:
                 out.extend(await turn.run())
                 reason = StopReason.END_TURN
+            except Exception:
+                reason = StopReason.ERROR
+                raise
             finally:
                 with anyio.move_on_after(CLOSE_S, shield=True):
                     await turn.close()
@@ -246,12 +265,15 @@ class Session:
             await waiting.answered.wait()
         finally:
             self._waiting = None
+        if self._left:
+            raise _Left
         return waiting.verdict or Verdict(kind="deny")
 
     def _start(self, work: Callable[[], Awaitable[RunResult]]) -> Run:
         if self._run is not None or self._keeper.record.state in (SessionState.RUNNING, SessionState.AWAITING):
             raise SessionBusyError(f"session {self.id!r} runs another prompt; wait for its result or cancel it")
-        run = self._run = Run(self._funnel.loop.cancel)
+        run = self._run = Run()
+        self.touched = self._host.clock.monotonic()
         self._emitter.run = f"run_{self._host.clock.new_id()}"
         self._host.tasks.start_soon(self._drive, run, work, name=f"run of session {self.id}")
         return run
@@ -264,24 +286,52 @@ class Session:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._journal.run)
                 await self._keeper.move(SessionState.RUNNING)
-                result = await work()
+                with run.scope:
+                    result = await work()
                 group.cancel_scope.cancel()
         except Exception as error:
-            logger.exception("session_run_failed session=%s", self.id)
-            run.failed(error)
+            self._failed(run, error)
+        except BaseExceptionGroup as group_error:
+            if group_error.subgroup(_Left) is None:
+                raise
+            run.failed(RequestError("the application ended while an ask waits for its verdict", code="unavailable"))
         finally:
+            if result is not None and run.result is None:
+                self._emitter.emit(result)
             leave()
-            self._run = None
+            self._run = self._waiting = None
             self.touched = self._host.clock.monotonic()
-            with anyio.move_on_after(CLOSE_S, shield=True), suppress(Exception):
-                await self._keeper.move(SessionState.IDLE)
-            run.end(result)
+            with anyio.move_on_after(CLOSE_S, shield=True):
+                await self._rest(run)
+            run.end()
+
+    def _failed(self, run: Run, error: Exception) -> None:
+        """Tell the run's reader of a fault, as itself where it came alone out of the run's tasks."""
+        while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        logger.error("session_run_failed session=%s", self.id, exc_info=error)
+        run.failed(error)
+
+    async def _rest(self, run: Run) -> None:
+        """Store that the session is idle, unless it was closed or left meanwhile."""
+        if self._left or self._keeper.record.state is SessionState.CLOSED:
+            return
+        self._keeper.record = replace(self._keeper.record, pending=None)
+        try:
+            await self._keeper.move(SessionState.IDLE)
+        except Exception as error:
+            self._failed(run, error)
 
     async def _go_on(self, pending: PendingAsk, verdict: Verdict) -> Run:
         """Take up the run that waited for this verdict when the process ended."""
-        stored = await self._host.log.read(self._keeper.record.id)
-        found = trace(stored)
-        self._keeper.record = replace(self._keeper.record, state=SessionState.IDLE, pending=None)
+        record = self._keeper.record
+        self._keeper.record = replace(record, pending=None)  # a second verdict finds none open
+        try:
+            found = await self._recovery.trace()
+        except BaseException:
+            self._keeper.record = record
+            raise
+        self._keeper.record = replace(self._keeper.record, state=SessionState.IDLE)
         closed = AskClosed(
             ask_id=pending.ask_id,
             call_id=pending.call_id,
@@ -291,10 +341,11 @@ class Session:
         )
         open_ids = {call.id for call in self._state.open_calls()}
         done = {call_id: result for call_id, result in found.results.items() if call_id in open_ids}
+        verdicts = {**found.verdicts, pending.call_id: verdict}
 
         async def work() -> RunResult:
             self._emitter.emit(closed)
-            return await self._funnel.loop.resume(self._state, done=done, verdicts={pending.call_id: verdict})
+            return await self._funnel.loop.resume(self._state, done=done, verdicts=verdicts)
 
         run_id = self._keeper.record.run
         run = self._start(work)
@@ -303,25 +354,8 @@ class Session:
         return run
 
     async def recover(self) -> None:
-        """Bring a session that a restart cut off while running into a state that goes on."""
-        if self._keeper.record.state is SessionState.RUNNING:
-            error = "hilt was restarted while this run was going on"
-            await self._end_open(StopReason.ERROR, error)
-
-    async def _end_open(self, reason: StopReason, error: str) -> None:
-        """Pair what is open and end the stored run with a result event."""
-        found = trace(await self._host.log.read(self._keeper.record.id))
-        calls = self._state.open_calls()
-        if calls:
-            self._state.messages.append(ToolMessage(results=settle_open(calls, found)))
-        self._emitter.run = self._keeper.record.run or ""
-        pending = self._keeper.record.pending
-        if pending is not None:
-            self._emitter.emit(AskClosed(ask_id=pending.ask_id, call_id=pending.call_id, verdict="retracted"))
-        self._emitter.emit(RunResult(stop_reason=reason, error=error, final_text=self._state.final_text()))
-        self._keeper.record = replace(self._keeper.record, pending=None, state=SessionState.RUNNING)
-        await self._journal.write()
-        await self._keeper.move(SessionState.IDLE)
+        """Bring a session that a restart cut off into a state that goes on: idle, or awaiting with its ask told."""
+        await self._recovery.recover()
 
     async def _ask_opened(self, ask: Ask | None) -> None:
         pending = None
@@ -351,39 +385,3 @@ def _shown(arguments: str) -> Mapping[str, object]:
     except ValueError:
         value = None
     return value if isinstance(value, dict) else {"cut": arguments}
-
-
-def set_of_modes() -> frozenset[str]:
-    """Return the names of all modes."""
-    return frozenset(str(mode) for mode in Mode)
-
-
-def narrowed_limits(limits: Limits, asked: Mapping[str, float | None]) -> Limits:
-    """Return the limits lowered to what was asked for.
-
-    Raises:
-        RequestError: A limit is unknown or above the server's.
-    """
-    try:
-        return limits.narrowed(asked)
-    except ValueError as exc:
-        raise RequestError(str(exc)) from exc
-
-
-def _conversation(record: SessionRecord, assembly: Assembly) -> Conversation:
-    grants = [
-        parse_rule(text, effect=Effect.ALLOW, scope=Scope.LOCAL_PROJECT, source="grant") for text in record.grants
-    ]
-    return Conversation(
-        messages=list(record.messages),
-        system=record.system_prompt,
-        mode=record.mode,
-        visibility=Visibility((*assembly.layers, record.tools)),
-        grants=grants,
-        hydrated=set(record.hydrated),
-        usage=record.usage,
-        turns=record.turns,
-        tool_calls=record.tool_calls,
-        limits=narrowed_limits(assembly.parts.limits, record.limits),
-        started=any(isinstance(message, AssistantMessage | UserMessage) for message in record.messages),
-    )

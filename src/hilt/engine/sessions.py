@@ -10,8 +10,9 @@ from hilt.core.errors import ConflictError, RequestError, SessionNotFoundError
 from hilt.core.mcp import McpServerSpec
 from hilt.core.session import Mode, SessionId, SessionRecord, SessionState, ToolFilter
 from hilt.engine.assembly import Assembly, Host
-from hilt.engine.recovery import trace
-from hilt.engine.session import Session, set_of_modes
+from hilt.engine.keeper import narrowed_limits, set_of_modes
+from hilt.engine.recovery import last_seq
+from hilt.engine.session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -92,12 +93,11 @@ class Sessions:
             raise ConflictError(f"a session {id!r} exists")
         assembly = await self._assemble(record, mcp_servers)
         try:
+            narrowed_limits(assembly.parts.limits, record.limits)
             saved = await self._host.store.save(record)
             session = Session(saved, assembly, self._host)
         except BaseException:
-            if assembly.close is not None:
-                with anyio.CancelScope(shield=True):
-                    await assembly.close()
+            await _ended(assembly)
             raise
         self._open[saved.id] = session
         return session
@@ -115,9 +115,13 @@ class Sessions:
                 return held
             record = await self.show(session_id)
             assembly = await self._assemble(record, ())
-            stored = trace(await self._host.log.read(record.id, after=record.last_seq))
-            session = Session(record, assembly, self._host, last_seq=stored.last_seq)
-            await session.recover()
+            try:
+                stored = await self._host.log.read(record.id, after=record.last_seq)
+                session = Session(record, assembly, self._host, last_seq=last_seq(stored))
+                await session.recover()
+            except BaseException:
+                await _ended(assembly)
+                raise
             self._open[record.id] = session
             return session
 
@@ -157,7 +161,10 @@ class Sessions:
             if session.state in (SessionState.IDLE, SessionState.CLOSED) and now - session.touched >= self._idle_close_s
         ]
         for session in stale:
-            await session.close()
+            try:
+                await session.close()
+            except Exception:
+                logger.exception("session_close_failed session=%s", session.id)
             self._open.pop(session.id, None)
         return len(stale)
 
@@ -170,13 +177,19 @@ class Sessions:
             await self.close_idle()
 
     async def close_all(self) -> None:
-        """Close every open session; what one fails to close does not keep the others open."""
+        """Close every open session but asks that wait; what one fails to close does not keep the others open."""
         for session in self.open_sessions:
             try:
-                await session.close()
+                await session.leave()
             except Exception:
                 logger.exception("session_close_failed session=%s", session.id)
         self._open.clear()
+
+
+async def _ended(assembly: Assembly) -> None:
+    if assembly.close is not None:
+        with anyio.CancelScope(shield=True):
+            await assembly.close()
 
 
 def _checked_id(id_: str) -> str:
