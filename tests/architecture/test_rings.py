@@ -6,7 +6,8 @@ from tests.architecture.source import PACKAGE, modules
 
 WAITS = ast.Await | ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith
 
-# The one stage that runs tools, and adapters whose cursor or connection has a method of that name.
+# The one stage that runs tools, and adapters whose cursor or connection has a method of that name. The fault kit's
+# servers have tools of their own and know none of hilt's.
 RUNS_TOOLS = {"engine/dispatch.py"}
 RUNS_STATEMENTS = {"adapters/store_sql.py", "adapters/memory_sql.py"}
 
@@ -76,7 +77,7 @@ def test_a_tool_is_executed_by_the_dispatcher_alone() -> None:
     elsewhere = [
         f"{name}:{line}"
         for name, tree in modules()
-        if name not in RUNS_TOOLS | RUNS_STATEMENTS
+        if name not in RUNS_TOOLS | RUNS_STATEMENTS and not name.startswith("faults/")
         for line in _execute_calls(tree)
     ]
     assert elsewhere == []

@@ -1,6 +1,7 @@
 """Runs: limits, ends, retries, compaction (dispatch.md section 10)."""
 
 import json
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -253,3 +254,22 @@ async def test_an_internal_error_ends_the_run_with_a_result() -> None:
     assert result.stop_reason is StopReason.ERROR
     assert "internal error" in result.error
     assert isinstance(flow.bodies[-1], RunResult)
+
+
+@pytest.mark.req("DSP-01", "DSP-59", "DSP-70")
+async def test_a_cancel_between_an_answer_and_its_calls_leaves_each_with_a_result() -> None:
+    tool = says("Look")
+    flow = Flow([tool], [LOOK])
+
+    async def stop() -> None:
+        if flow.agent.conversation.open_calls():
+            flow.agent.cancel()
+        await anyio.lowlevel.checkpoint()
+
+    loop = flow.agent._funnel.loop
+    loop._setup = replace(loop._setup, checkpoint=stop)
+    result = await flow.run()
+    assert (result.stop_reason, result.tool_calls) == (StopReason.CANCELLED, 1)
+    assert tool.calls == []
+    assert [one.is_error for one in flow.results] == [True]
+    assert flow.kinds[-3:] == ["tool.call", "tool.result", "result"]

@@ -158,9 +158,15 @@ class AgentLoop:
 
     async def _wind_up(self, state: Conversation, count: _Count, reason: StopReason, error: str) -> RunResult:
         turn, self._turn = self._turn, None
+        open_ = state.open_calls()
+        if turn is None and open_:
+            # The run ended between the answer and its dispatch.
+            turn = self._dispatcher.turn(open_, self._view(state))
+            count.calls += len(open_)
+            state.tool_calls += len(open_)
         if turn is not None:
             results = await turn.close()
-            if state.open_calls():
+            if open_:
                 state.messages.append(ToolMessage(results=tuple(results)))
         result = RunResult(
             stop_reason=reason,
@@ -248,6 +254,15 @@ class AgentLoop:
         await self._checkpoint()
         return calls, usage
 
+    def _view(self, state: Conversation) -> TurnView:
+        """Return what holds for the calls of the answer that was asked for last."""
+        return TurnView(
+            mode=state.mode,
+            visibility=state.visibility,
+            names=self._names.catalog_names,
+            grants=state.grants,
+        )
+
     async def _dispatch(
         self,
         state: Conversation,
@@ -257,18 +272,14 @@ class AgentLoop:
         done: Mapping[str, ToolResult] | None = None,
         verdicts: Mapping[str, Verdict] | None = None,
     ) -> None:
-        view = TurnView(
-            mode=state.mode,
-            visibility=state.visibility,
-            names=self._names.catalog_names,
-            grants=state.grants,
-        )
         allowed = max(state.limits.max_tool_calls - count.calls, 0)
-        turn = self._turn = self._dispatcher.turn(calls, view, done=done, verdicts=verdicts, allowed=allowed)
-        results = await turn.run()
-        self._turn = None
         count.calls += len(calls)
         state.tool_calls += len(calls)
+        turn = self._turn = self._dispatcher.turn(
+            calls, self._view(state), done=done, verdicts=verdicts, allowed=allowed
+        )
+        results = await turn.run()
+        self._turn = None
         state.messages.append(ToolMessage(results=tuple(results)))
         await self._checkpoint()
         count.failures = count.failures + 1 if all(result.is_error for result in results) else 0
