@@ -51,7 +51,6 @@ class Place(BaseModel):
     span: Span
 
 
-@pytest.mark.req("BLT-07")
 def test_the_schema_has_types_defaults_bounds_and_descriptions_and_nothing_else() -> None:
     assert Args(SearchArgs).schema == {
         "type": "object",

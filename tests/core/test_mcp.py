@@ -4,8 +4,6 @@ import pytest
 
 from hilt.core.errors import ConfigError
 from hilt.core.mcp import (
-    HANDSHAKE_REVISIONS,
-    STATELESS_REVISIONS,
     McpServerSpec,
     catalog_name,
     check_server_name,
@@ -13,6 +11,7 @@ from hilt.core.mcp import (
     parse_server_flag,
     token_variable,
 )
+from hilt.core.version import HANDSHAKE_REVISIONS, STATELESS_REVISIONS
 
 
 @pytest.mark.req("MCP-01")

@@ -59,7 +59,14 @@ def test_any_text_is_a_rule_that_prints_alike_or_an_error_with_its_place(written
 def test_a_rule_that_does_not_parse_names_file_line_and_column(written: str, column: int, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_rule(written, effect=Effect.ALLOW, source="settings.yaml", line=12, column=5)
-    assert str(caught.value) == f"settings.yaml:12: column {column}: {problem} in the rule {written!r}"
+    where = f"settings.yaml:12: column {column}"
+    assert str(caught.value) == f"{where}: {problem} in the rule {written!r} of permissions.allow"
+
+
+@pytest.mark.req("PRM-07")
+def test_a_rule_of_a_flag_names_the_flag() -> None:
+    with pytest.raises(ConfigError, match=r"^--deny: column 2: the bracket is not closed in the rule 'x\('$"):
+        parse_rule("x(", effect=Effect.DENY, source="--deny")
 
 
 @pytest.mark.parametrize(

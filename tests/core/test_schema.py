@@ -49,7 +49,7 @@ def test_a_fault_at_the_root_is_told_as_such() -> None:
         check_schema("Deep", deep)
 
 
-@pytest.mark.req("CAT-04", "PRV-12")
+@pytest.mark.req("CAT-04")
 @pytest.mark.parametrize(
     "schema",
     [
@@ -76,7 +76,7 @@ def test_a_schema_in_the_dialect_that_it_declares_is_checked_there() -> None:
     assert refusal_of(draft7, {"a": [1]}).startswith("a[0]: expected a string, got 1")
 
 
-@pytest.mark.req("DSP-41", "PRV-20")
+@pytest.mark.req("DSP-41")
 @pytest.mark.parametrize(
     "reference",
     [
@@ -150,7 +150,6 @@ def test_a_schema_that_cannot_be_used_at_all_accepts_any_object_and_says_so() ->
     assert check.check({"x": 1}).arguments == {"x": 1}
 
 
-@pytest.mark.req("PRV-19")
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
 def test_references_that_double_at_every_step_cost_no_time_and_accept_any_object(keyword: str) -> None:
     doubled = {f"d{n}": {keyword: [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
@@ -222,7 +221,10 @@ def test_a_pattern_that_backtracks_without_end_is_skipped_with_a_warning_and_sta
     check = ArgumentCheck("t", json.dumps(props(a={"pattern": _ENDLESS}, n={"type": "integer"})), strict_keys=True)
     warning = f"t: the pattern {_ENDLESS!r} backtracks too long and is skipped"
     arguments: dict[str, object] = {"a": "a" * 10_000}
+    # Nothing else runs meanwhile, so this is how long other calls wait.
+    started = time.thread_time()
     assert check.check(arguments) == Checked(arguments, (), (warning,))
+    assert time.thread_time() - started < 0.1
     assert check.warnings == (warning,)
     assert check.check(arguments) == Checked(arguments)
     with pytest.raises(ToolError, match="n: expected an integer"):
@@ -248,7 +250,7 @@ def test_references_to_definitions_are_followed() -> None:
     )
 
 
-@pytest.mark.req("CAT-04", "DSP-34", "PRV-17")
+@pytest.mark.req("CAT-04", "DSP-34")
 def test_a_schema_that_contains_itself_checks_trees() -> None:
     outline, value = (served("a3_recursive.json", name) for name in ("save_outline", "save_value"))
     check_schema("save_outline", outline)

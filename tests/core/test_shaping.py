@@ -30,12 +30,12 @@ class Kept:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def keep(self, text: str) -> str:
+    def keep(self, text: str, *, structured: str | None = None) -> str:
         self.texts.append(text)
         return f"r{len(self.texts)}-0123456789abcdef"
 
 
-def nothing(text: str) -> str:
+def nothing(text: str, *, structured: str | None = None) -> str:
     raise AssertionError("nothing is to be kept")
 
 
@@ -110,7 +110,11 @@ def test_ten_thousand_random_results_fit_and_lose_nothing_unsaid() -> None:
         text = shaped.result.content
         assert size(text) <= cap
         assert size(gate_media(shaped.result, images=False, audio=False).content) <= cap
-        assert (shaped.result.call_id, shaped.result.is_error) == ("c", result.is_error)
+        assert shaped.result.call_id == "c"
+        assert shaped.result.is_error == (result.is_error or shaped.code != "")
+        if shaped.code:
+            assert kept.texts
+            continue
         assert bool(kept.texts) == bool(shaped.handle) == ("bytes are missing here" in text)
         if not kept.texts:
             assert text == content or "replaced" in shaped.notes[0]
@@ -140,7 +144,7 @@ def test_an_error_is_cut_as_plain_text(text: str) -> None:
 
 
 def test_a_text_too_large_to_keep_says_so_and_names_no_call() -> None:
-    shaped = shape(ToolResult("c", "x" * 50_000), keep=lambda text: "")
+    shaped = shape(ToolResult("c", "x" * 50_000), keep=lambda text, structured=None: "")
     assert "the result was too large to keep]" in shaped.result.content
     assert "ReadResult" not in shaped.result.content
     assert (shaped.handle, size(shaped.result.content)) == ("", CAP_BYTES)
@@ -166,7 +170,7 @@ def test_a_part_over_its_limit_is_left_out_and_noted() -> None:
         EmbeddedResourcePart(uri="a:b", text="x" * 25_601),
         ResourceLinkPart(uri="a:b", size_bytes=10**12),
     )
-    shaped = shape(ToolResult("c", "é" * 12_801, False, parts), keep=Kept().keep)
+    shaped = shape(ToolResult("c", "é" * 12_801, True, parts), keep=Kept().keep)
     assert shaped.result.parts == (parts[0], parts[2], parts[4], parts[9])
     lines = shaped.result.content.splitlines()[-6:]
     assert lines == [

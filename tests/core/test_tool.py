@@ -199,7 +199,7 @@ def test_the_text_is_not_copied_and_decoded_once_however_often_arguments_are_rea
     assert CountingText.reads == 1
 
 
-@pytest.mark.req("CAT-09", "DSP-40")
+@pytest.mark.req("CAT-09")
 def test_a_call_with_arguments_beside_its_text_does_not_read_the_text() -> None:
     call = ToolCall("1", "Look", "not json").with_arguments({"where": [2]})
     assert call.args == "not json"

@@ -278,7 +278,7 @@ async def test_the_loop_answers_while_a_plain_function_blocks() -> None:
     assert results == [ToolResult.text("c1", "released")]
 
 
-@pytest.mark.req("CAT-86", "DSP-58")
+@pytest.mark.req("CAT-86")
 async def test_abandoned_threads_hold_no_place() -> None:
     release, started = threading.Event(), threading.Semaphore(0)
 
@@ -302,3 +302,15 @@ async def test_abandoned_threads_hold_no_place() -> None:
             assert (await _run(word_count, text="a b")).content == "2"
     finally:
         release.set()
+
+
+@pytest.mark.parametrize(
+    ("raised", "met"), [(SystemExit(3), SystemExit), (StopIteration(), RuntimeError), (KeyError("k"), KeyError)]
+)
+async def test_what_a_plain_function_raises_reaches_the_caller(raised: BaseException, met: type[BaseException]) -> None:
+    @tool
+    def fail() -> None:
+        raise raised
+
+    with pytest.raises(met):
+        await _run(fail)

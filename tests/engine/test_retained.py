@@ -13,9 +13,9 @@ MIB = 1024 * 1024
 def test_a_kept_result_comes_back_whole() -> None:
     retained = Retained()
     first = retained.keep("text é")
-    second = retained.keep('{"a": 1}', structured={"a": 1})
+    second = retained.keep('{"a": 1}', structured='{"a": 1}')
     assert retained.get(first).text == "text é"
-    assert (retained.get(second).text, retained.get(second).structured) == ('{"a": 1}', {"a": 1})
+    assert (retained.get(second).text, retained.get(second).structured) == ('{"a": 1}', '{"a": 1}')
 
 
 @pytest.mark.req("RES-41", "RES-42", "BLT-96")

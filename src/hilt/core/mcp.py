@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hilt.core.errors import ConfigError
-from hilt.core.version import HANDSHAKE_REVISIONS as HANDSHAKE_REVISIONS
-from hilt.core.version import STATELESS_REVISIONS as STATELESS_REVISIONS
 
 Transport = Literal["http", "sse", "stdio"]
 Protocol = Literal["auto", "handshake", "stateless"]

@@ -86,9 +86,7 @@ class _Table:
         value = self._table.get(key)
         if value is None:
             return None
-        if not isinstance(value, list) or not all(
-            isinstance(item, str) and "\0" not in item for item in value
-        ):
+        if not isinstance(value, list) or not all(isinstance(item, str) and "\0" not in item for item in value):
             raise self.fail(key, "expected a list of texts")
         return tuple(value)
 
@@ -121,15 +119,11 @@ def _transport(table: _Table, raw: Mapping[str, object]) -> Transport:
     given = table.text("transport") or ("http" if has_url else "stdio")
     transport = _TRANSPORTS.get(given)
     if transport is None or (transport == "stdio") is has_url:
-        raise table.fail(
-            "transport", 'expected "http" or "sse", and a url' if has_url else 'expected "stdio"'
-        )
+        raise table.fail("transport", 'expected "http" or "sse", and a url' if has_url else 'expected "stdio"')
     return transport
 
 
-def parse_entry(
-    raw: Mapping[str, object], *, source: str, origin: ServerOrigin, index: int = 0
-) -> McpServerSpec:
+def parse_entry(raw: Mapping[str, object], *, source: str, origin: ServerOrigin, index: int = 0) -> McpServerSpec:
     """Return the entry of one `[[servers]]` table; variables are left as they are written.
 
     `index` counts the tables of the file from 0, for messages.
@@ -178,9 +172,7 @@ def parse_entry(
     )
 
 
-def parse_servers(
-    document: Mapping[str, object], *, source: str, origin: ServerOrigin
-) -> list[McpServerSpec]:
+def parse_servers(document: Mapping[str, object], *, source: str, origin: ServerOrigin) -> list[McpServerSpec]:
     """Return the entries of one mcp.toml document, in its order.
 
     Raises:

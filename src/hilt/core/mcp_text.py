@@ -8,9 +8,7 @@ _KEPT: Final = frozenset("\n\t")
 _BIDI: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _DATA_KEYS: Final = frozenset({"default", "const", "enum", "examples", "required"})
 _TEXT_KEYS: Final = frozenset({"description", "title", "$comment"})
-_NAMED_KEYS: Final = frozenset(
-    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
-)
+_NAMED_KEYS: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 
 
 def _hidden(char: str) -> bool:

@@ -195,6 +195,8 @@ def _pending(raw: object) -> PendingAsk:
         tool=_text(body, "tool"),
         reason=_text(body, "reason"),
         arguments=_object(body.get("arguments", {}), "'arguments'"),
+        rule=_text(body, "rule"),
+        rememberable=body.get("rememberable") is not False,
     )
 
 

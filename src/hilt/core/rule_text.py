@@ -25,12 +25,14 @@ def parse_rule(
     """Read `TOOL` or `TOOL(BODY)`; `column` is where the text begins in its line, counted from 1.
 
     Raises:
-        ConfigError: The text is no rule; names source, line and column.
+        ConfigError: The text is no rule; names source, line, column and, in a file, the key.
     """
     problem = _problem(text)
     if problem is not None:
         offset, message = problem
-        raise ConfigError(f"column {column + offset}: {message} in the rule {text!r}", source=source, line=line)
+        key = f" of permissions.{effect}" if line else ""  # a rule with a line stands in a settings file
+        reason = f"column {column + offset}: {message} in the rule {text!r}{key}"
+        raise ConfigError(reason, source=source, line=line)
     tool = _tool_part(text)
     body = text[len(tool) + 1 : -1] if len(tool) < len(text) else None
     return PermissionRule(effect=effect, tool=tool, body=body, scope=scope, source=source, line=line)

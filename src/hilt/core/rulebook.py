@@ -164,8 +164,7 @@ class RuleBook:
         rule = self._rule(chosen)
         if chosen.effect is not Effect.ASK:
             return Decision(effect=chosen.effect, reason=reason(chosen, rule), rule=rule)
-        managed = any(v.effect is Effect.ASK and self._is_managed(v) for v in verdicts)
-        lasting = not managed and rememberable(subjects)
+        lasting = rememberable(subjects) and all(self._is_lasting(verdict) for verdict in verdicts)
         if lasting and grants:
             wanted = grant_rule(tool, subjects)
             for grant in grants:
@@ -173,8 +172,11 @@ class RuleBook:
                     return Decision(effect=Effect.ALLOW, reason="it was allowed for good", rule=grant)
         return Decision(effect=Effect.ASK, reason=reason(chosen, rule), rule=rule, rememberable=lasting)
 
-    def _is_managed(self, verdict: Verdict) -> bool:
-        return verdict.place != NONE and self.rules[verdict.place].scope is Scope.MANAGED
+    def _is_lasting(self, verdict: Verdict) -> bool:
+        """Tell whether a grant may stand against the verdict: not against an ask of Managed scope."""
+        rule = self._rule(verdict)
+        managed = verdict.effect is Effect.ASK and rule is not None and rule.scope is Scope.MANAGED
+        return verdict.lasting and not managed
 
     def _told(self, tool: str, subjects: Subjects, unit: Subject | None, verdict: Verdict) -> SubjectVerdict:
         """Return a verdict for people, with the rules that matched and did not decide."""

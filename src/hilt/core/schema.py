@@ -230,6 +230,17 @@ class ArgumentCheck:
         self.warnings = tuple(dict.fromkeys([*self.warnings, *told]))
 
 
+def output_violation(schema: Mapping[str, object], value: object) -> tuple[str, Sequence[str]]:
+    """Return the first violation of a result's schema, "" where it fits, and what of the schema was ignored."""
+    body: dict[str, object] = json.loads(json.dumps(schema))
+    validator, warnings = _compiled(body)
+    found = next(iter(validator.iter_errors(value)), None)
+    if found is None or type(found.kind).__name__ in _UNBOUNDED:
+        return "", warnings
+    violation = _violation(found)
+    return f"{path_text(violation.path) if violation.path else 'its root'}: {violation.message}", warnings
+
+
 class _OpenCheck(ArgumentCheck):
     """The check of a schema that asks for nothing: such a tool loads no library."""
 

@@ -175,6 +175,8 @@ class PendingAsk:
     tool: str
     reason: str
     arguments: Mapping[str, object]
+    rule: str = ""
+    rememberable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,10 @@
 """Fits a result to the model: repairs its text, leaves out parts that are too large, cuts what is too long.
 
-Every result is treated as plain text. Structured results over the cap are to fail closed instead: that
-decision belongs at the head of `shape`, and `Shaped.code` is where it shows.
+Only plain text is cut. A structured result over the cap fails closed: `structured.py` has what is said instead.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from hilt.core.content import (
     AudioPart,
@@ -17,6 +15,8 @@ from hilt.core.content import (
     TextPart,
     base64_size,
 )
+from hilt.core.errors import ErrorCode
+from hilt.core.structured import Found, Origin, find_json, too_large
 from hilt.core.tool import ToolResult, canonical_json
 
 CAP_BYTES: Final = 25_000
@@ -30,7 +30,15 @@ _HEAD_SHARE: Final = 0.6
 _NOTES_MAX: Final = 10
 _MIME_MAX_CHARS: Final = 80
 
-Keep = Callable[[str], str]
+PLAIN: Final = Origin()
+
+
+class Keep(Protocol):
+    """Keeps an uncut text and, where it is structured, its JSON text; returns a handle, "" when it is too large."""
+
+    def __call__(self, text: str, *, structured: str | None = None) -> str:
+        """Keep it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +55,12 @@ class Shaped:
     code: str = ""
 
 
-def shape(result: ToolResult, *, keep: Keep, cap_bytes: int = CAP_BYTES) -> Shaped:
+def shape(result: ToolResult, *, keep: Keep, cap_bytes: int = CAP_BYTES, origin: Origin = PLAIN) -> Shaped:
     """Return the result with a text of at most `cap_bytes` bytes of valid UTF-8, its notes included.
 
-    `keep` takes an uncut text and returns its handle, "" when it is too large to be kept. Of a text over
-    the cap the head (60 %) and the tail (40 %) stay. Room is left for the lines that `gate_media` may add.
+    Of plain text over the cap the head (60 %) and the tail (40 %) stay, and `keep` takes the whole. A structured
+    result over the cap becomes an error that outlines it, unless it is an error already. Room is left for the
+    lines that `gate_media` may add.
     """
     text = result.content
     if not result.parts and text.isascii() and len(text) <= cap_bytes:
@@ -74,6 +83,10 @@ def shape(result: ToolResult, *, keep: Keep, cap_bytes: int = CAP_BYTES) -> Shap
     reserve = len(tail.encode("utf-8")) + sum(len(line.encode()) + 1 for line in _media_lines(parts))
     handle = ""
     if len(raw) > cap_bytes - reserve:
+        found = None if result.is_error else find_json(replace(result, content=text, parts=valid), origin)
+        if found is not None:
+            whole = replace(result, content=text, parts=parts)
+            return _withheld(whole, found, keep=keep, cap_bytes=cap_bytes, origin=origin, notes=notes)
         handle = keep(text)
         text = _cut(raw, max(cap_bytes - reserve, 0), handle)
         notes.append(f"text of {len(raw)} bytes was cut")
@@ -81,6 +94,36 @@ def shape(result: ToolResult, *, keep: Keep, cap_bytes: int = CAP_BYTES) -> Shap
         return Shaped(result=result)
     shown = (text + tail).removeprefix("\n")
     return Shaped(result=replace(result, content=shown, parts=parts), notes=tuple(notes), handle=handle)
+
+
+def _withheld(
+    result: ToolResult, found: Found, *, keep: Keep, cap_bytes: int, origin: Origin, notes: list[str]
+) -> Shaped:
+    """Return the error in place of a structured result; of its parts stay those that hold no text."""
+    size = len(result.content.encode("utf-8"))
+    handle = keep(result.content, structured=found.text)
+    error = too_large(size, cap_bytes, found, handle, origin)
+    content = error.content(origin.tool)
+    parts = tuple(part for part in result.parts if _holds_no_text(part))
+    reserve = sum(len(line.encode()) + 1 for line in _media_lines(parts))
+    if len(content.encode("utf-8", "replace")) > cap_bytes - reserve:
+        content = content.encode("utf-8", "replace")[: max(cap_bytes - reserve, 0)].decode("utf-8", "ignore")
+    return Shaped(
+        result=replace(result, content=content, is_error=True, parts=parts),
+        notes=(*notes, f"JSON of {size} bytes was withheld"),
+        handle=handle,
+        code=str(ErrorCode.RESULT_TOO_LARGE),
+    )
+
+
+def _holds_no_text(part: Part) -> bool:
+    match part:
+        case TextPart() | StructuredPart():
+            return False
+        case EmbeddedResourcePart():
+            return part.text is None
+        case _:
+            return True
 
 
 def gate_media(result: ToolResult, *, images: bool, audio: bool) -> ToolResult:

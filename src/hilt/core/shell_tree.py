@@ -1,5 +1,6 @@
 """The simple commands of a shell text, found in its syntax tree wherever they stand."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,6 +13,9 @@ from hilt.core.shell_word import Word, source_of, word_of
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
 
 COMMANDS_MAX: Final = 300
+
+# The parser takes a `#` behind an escaped blank for a comment; the shell takes it for a part of the word.
+_COMMENT_START: Final = re.compile(rb"(?:^|(?<!\\)[ \t\n;])\Z")
 
 _COMMANDS: Final = frozenset({"command", "declaration_command", "unset_command", "test_command", "variable_assignment"})
 # Whatever else occurs is no part of the language that is understood.
@@ -46,7 +50,8 @@ class Script:
 
 def read_script(source: str) -> Script:
     """Parse a text; what the parser stumbles over makes it unclear but hides no command it found."""
-    tree = Parser(_LANGUAGE).parse(source.encode("utf-8", "replace"))
+    text = source.encode("utf-8", "replace")
+    tree = Parser(_LANGUAGE).parse(text)
     script = Script()
     if tree.root_node.has_error:
         script.unclear = "it is no complete shell command"
@@ -56,6 +61,8 @@ def read_script(source: str) -> Script:
         node = stack.pop()
         if node.is_named and node.type not in _KNOWN:
             script.unclear = script.unclear or f"it has a {node.type.replace('_', ' ')}"
+        if node.type == "comment" and not _COMMENT_START.search(text[: node.start_byte]):
+            script.unclear = script.unclear or "it has a # that may belong to a word"
         _visit(node, script, redirects)
         if len(script.commands) > COMMANDS_MAX:
             script.unclear = "it has too many commands"

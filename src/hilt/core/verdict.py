@@ -16,11 +16,15 @@ _SAYS: Final = {Effect.DENY: "denies it", Effect.ASK: "asks", Effect.ALLOW: "all
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Effect on one subject, the place of the rule behind it (or NONE), and words to go before the rule's."""
+    """Effect on one subject, the place of the rule behind it (or NONE), words to go before the rule's.
+
+    `lasting` False: a grant neither answers the ask nor comes of it.
+    """
 
     effect: Effect
     place: int = NONE
     reason: str = ""
+    lasting: bool = True
 
 
 NO_RULE: Final = Verdict(Effect.ASK, NONE, "no rule allows it")
@@ -76,7 +80,7 @@ def risk(index: RuleIndex, subjects: Subjects) -> Verdict | None:
     place = index.could_stop(subjects)
     if place == NONE:
         return None
-    return Verdict(Effect.ASK, place, "what the shell puts in for an expansion may be what a rule forbids: ")
+    return Verdict(Effect.ASK, place, "what an expansion becomes may be what a rule forbids: ", False)
 
 
 def reason(verdict: Verdict, rule: PermissionRule | None) -> str:

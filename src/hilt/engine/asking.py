@@ -9,7 +9,7 @@ import anyio
 
 from hilt.core.errors import HiltError
 from hilt.core.event import AskClosed, AskOpened
-from hilt.core.permission import Effect, PermissionRule
+from hilt.core.permission import Effect, PermissionRule, Subjects
 from hilt.core.rule_text import format_rule, grant_rule
 from hilt.engine.emitter import Emitter
 from hilt.engine.pending import Pending
@@ -106,22 +106,24 @@ class AskDesk:
             tool=call.name,
             reason=reason,
             rule=rule,
-            arguments=text.encode("utf-8", "replace")[:ARGUMENTS_MAX_BYTES].decode("utf-8", "ignore"),
+            arguments=cut_arguments(text),
             child=self._child,
             rememberable=self._rememberable(call),
         )
 
     def _rememberable(self, call: Pending) -> bool:
         decision = call.decision
-        return call.subjects is not None and (decision is None or decision.rememberable) and call.hook_asks is None
+        known = _remembered(call)[1] is not None
+        return known and (decision is None or decision.rememberable) and call.hook_asks is None
 
     async def _take(self, call: Pending, view: HasGrants, verdict: Verdict) -> Verdict:
         """Remember an `allow_always`, or turn it into `allow_once` where it cannot be remembered."""
         if verdict.kind != "allow_always":
             return verdict
-        if call.subjects is None or not self._rememberable(call):
+        name, subjects = _remembered(call)
+        if subjects is None or not self._rememberable(call):
             return Verdict(kind="allow_once", message="allowed once: this call cannot be remembered")
-        rule = grant_rule(call.name, call.subjects)
+        rule = grant_rule(name, subjects)
         view.grants.append(rule)
         if verdict.persist and self._persist is not None:
             try:
@@ -138,6 +140,18 @@ class AskDesk:
             message=verdict.message,
             remembered=remembered,
         )
+
+
+def _remembered(call: Pending) -> tuple[str, Subjects | None]:
+    """Return what a grant is stored for: the tool that the call acts for where there is one, else its own."""
+    if len(call.targets) == 1:
+        return call.targets[0].call.name, call.targets[0].subjects
+    return call.name, call.subjects
+
+
+def cut_arguments(text: str) -> str:
+    """Return the arguments of an ask, cut to 4,096 bytes."""
+    return text.encode("utf-8", "replace")[:ARGUMENTS_MAX_BYTES].decode("utf-8", "ignore")
 
 
 def _opened(ask: Ask) -> AskOpened:

@@ -30,7 +30,8 @@ class Host:
 class Assembly:
     """What is made for one session.
 
-    `layers` are the filters above its own, `bind` is told its conversation, `close` ends what only it holds.
+    `layers` are the filters above its own, `bind` is told its conversation, `close` ends what only it holds,
+    `refuses_auto` says why mode auto is not to be had, "" where it is.
     """
 
     parts: Parts
@@ -40,3 +41,4 @@ class Assembly:
     close: Callable[[], Awaitable[None]] | None = None
     bind: Callable[[Conversation], None] | None = None
     via_session: bool = False
+    refuses_auto: str = ""

@@ -188,6 +188,8 @@ class Catalog:
 
 
 def _entry(tool: Tool, family: str, source: str) -> Entry:
+    if isinstance(tool, type):
+        raise InvalidSpecError("a tool is an object and this is its class; pass an instance", key=tool.__name__)
     spec = getattr(tool, "spec", None)
     if not isinstance(spec, ToolSpec):
         raise InvalidSpecError("a tool has an attribute spec that is a ToolSpec", key=type(tool).__name__)

@@ -9,7 +9,7 @@ from hilt.core.event import ToolCallTaken, ToolEnd, ToolProgress, ToolStart
 from hilt.core.tool import ToolCall, ToolResult
 from hilt.engine.emitter import Emitter
 from hilt.engine.gate import Gate, TurnView
-from hilt.engine.pending import Pending
+from hilt.engine.pending import Pending, own_copy
 from hilt.engine.plan import best_match, phases
 from hilt.engine.settle import Settler, failure
 from hilt.ports.execution import Execution, Finished, Job, Outcome, Overdue, Raised, Stopped
@@ -106,9 +106,19 @@ class Dispatcher:
 def _own_timeout_s(tool: Tool | None, call: ToolCall) -> float | None:
     per_call = getattr(tool, "deadline_s", None)
     if callable(per_call):
-        return float(per_call(call))
+        try:
+            return float(per_call(call))
+        except Exception:
+            logger.exception("deadline_crashed tool=%s call=%s: the default holds", call.name, call.id)
+            return None
     fixed = getattr(tool, "timeout_s", None)
     return float(fixed) if isinstance(fixed, int | float) and fixed > 0 else None
+
+
+def _idle_s(tools: Sequence[Tool | None]) -> float | None:
+    """Return the least of the idle deadlines of a call's tool and its targets."""
+    found = [getattr(tool, "idle_timeout_s", None) for tool in tools]
+    return min((float(seconds) for seconds in found if isinstance(seconds, int | float)), default=None)
 
 
 class Turn:
@@ -138,7 +148,7 @@ class Turn:
             pending.result = self._done[call.id]
             pending.settled = True
             return pending
-        if not resumed or call.id not in self._verdicts:
+        if not resumed:
             self._d.emitter.emit(ToolCallTaken(call_id=call.id, tool=call.name, args=call.args))
         if allowed is not None and position >= allowed:
             text = "The limit max_tool_calls of this run is reached; the call was not run."
@@ -195,7 +205,7 @@ class Turn:
 
     def _job(self, pending: Pending) -> Job:
         d = self._d
-        call = pending.call
+        call = pending.call.with_arguments(own_copy(pending.call.arguments))
         tool = pending.tool
         job: Job
 
@@ -225,13 +235,13 @@ class Turn:
         def end(outcome: Outcome) -> None:
             self._ended(pending, outcome)
 
-        idle = getattr(tool, "idle_timeout_s", None)
+        idle = _idle_s([tool, *(target.entry.tool for target in pending.targets)])
         job = Job(
             work,
             begin=begin,
             end=end,
             timeout_s=d.timeout_s(pending),
-            idle_s=float(idle) if isinstance(idle, int | float) else None,
+            idle_s=idle,
             name=f"tool call {call.id}",
         )
         return job

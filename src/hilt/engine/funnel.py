@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
 from hilt.core.session import Limits
+from hilt.core.shaping import Keep
 from hilt.engine.answer import RETRY_DELAYS_S
 from hilt.engine.asking import AskDesk, Checkpoint
 from hilt.engine.catalog import Catalog
@@ -42,7 +43,8 @@ class Parts:
     limits: Limits = field(default_factory=Limits)
     options: DispatchOptions = field(default_factory=DispatchOptions)
     cap_bytes: int = TEXT_CAP_BYTES
-    keep: Callable[[str], str] = keep_nothing
+    keep: Keep = keep_nothing
+    filters: bool = False
     redact: Callable[[str], str] = str
     cwd: str = ""
     agent_id: str = ""
@@ -99,6 +101,7 @@ def build_funnel(
             agent_id=parts.agent_id,
             cap_bytes=parts.cap_bytes,
             keep=parts.keep,
+            filters=parts.filters,
         ),
         hooks=hooks,
         guardrails=guardrails,

@@ -21,7 +21,7 @@ from hilt.engine.asking import AskDesk
 from hilt.engine.catalog import Catalog, Entry
 from hilt.engine.guardrail import GuardrailChain
 from hilt.engine.hook import HookChain, HookPass
-from hilt.engine.pending import Pending, Target
+from hilt.engine.pending import Pending, Target, own_copy
 from hilt.engine.visibility import Visibility
 from hilt.ports.permission import Verdict
 from hilt.ports.workspace import Workspace
@@ -89,8 +89,8 @@ class Gate:
             entry = pending.entry = self._find(name, view)
             pending.call = self._checked(pending, entry, call)
             self._classify(pending, entry, view)
-        except ToolError as error:
-            pending.refuse(error)
+        except Exception as error:
+            pending.refuse(_refusal(error, pending))
 
     async def admit(self, calls: Sequence[Pending], view: TurnView, verdicts: Mapping[str, Verdict]) -> None:
         """Take steps 5 to 9 for the calls of a phase: rules, hooks, again, ask, guardrail."""
@@ -169,26 +169,28 @@ class Gate:
         """Take step 5: the tool's own policy, then the rules, for the call and its targets."""
         if pending.refusal is not None or pending.entry is None:
             return
-        decisions = [await self._decision(pending, pending.entry, pending.call, view)]
-        for target in pending.targets:
-            decisions.append(await self._decision(None, target.entry, target.call, view))
+        try:
+            decisions = [await self._decision(pending, pending.entry, pending.call, view)]
+            for target in pending.targets:
+                decisions.append(await self._decision(target, target.entry, target.call, view))
+        except Exception as error:
+            pending.refuse(_refusal(error, pending))
+            return
         pending.decision = decision = worst(decisions)
         if decision.effect is Effect.DENY:
             pending.refuse(ToolError.access_denied(decision.reason))
 
-    async def _decision(self, pending: Pending | None, entry: Entry, call: ToolCall, view: TurnView) -> Decision:
+    async def _decision(self, of: Pending | Target, entry: Entry, call: ToolCall, view: TurnView) -> Decision:
         refuses = getattr(entry.tool, "refuses", None)
         if callable(refuses) and (reason := refuses(call)):
             return Decision(effect=Effect.DENY, reason=str(reason))
-        subjects = await self._subjects(entry, call)
-        if pending is not None:
-            pending.subjects = subjects
+        of.subjects = subjects = await self._subjects(entry, call)
         decision = self._rules.decide(
             entry.spec.name,
             subjects,
             mode=view.mode,
             grants=view.grants,
-            read_only=_reads(entry, call) if pending is None else pending.read_only,
+            read_only=of.read_only,
         )
         must_ask = getattr(entry.tool, "must_ask", None)
         if decision.effect is Effect.ALLOW and callable(must_ask) and (reason := must_ask(call)):
@@ -256,7 +258,8 @@ class Gate:
             fresh = ToolCall(call.call.id, call.call.name, text, arguments=arguments)
             call.call = self._validated(call, entry, fresh, arguments, ())
             self._classify(call, entry, view)
-        except ToolError as error:
+        except Exception as caught:
+            error = _refusal(caught, call)
             reason = f"{error.reason} (after a rewrite by hook {', '.join(one.rewrote_by)})"
             call.refuse(ToolError(error.code, reason, data=error.data))
             return
@@ -268,7 +271,7 @@ class Gate:
             session_id=self._setup.session_id,
             cwd=self._setup.cwd,
             tool_name=call.name,
-            tool_input=call.call.arguments,
+            tool_input=own_copy(call.call.arguments),
             permission_mode=str(view.mode),
             call_id=call.call.id,
             agent_id=self._setup.agent_id,
@@ -290,9 +293,19 @@ class Gate:
     async def _guard(self, call: Pending, guardrails: GuardrailChain) -> None:
         if call.refusal is not None:
             return
-        finding = await guardrails.review("in", call.name, call.call.arguments, call_id=call.call.id)
+        arguments = own_copy(call.call.arguments)
+        finding = await guardrails.review("in", call.name, arguments, call_id=call.call.id)
         if finding is not None:
             call.refuse(ToolError.access_denied(f"guardrail {finding.guardrail!r}: {finding.reason}"))
+
+
+def _refusal(error: Exception, pending: Pending) -> ToolError:
+    """Return what a call is refused with; a fault of what its tool says about it is logged and ends this call alone."""
+    if isinstance(error, ToolError):
+        return error
+    logger.error("tool_check_crashed tool=%s call=%s", pending.name, pending.call.id, exc_info=error)
+    kind = type(error).__name__
+    return ToolError.execution_failed(f"what {pending.name!r} says about its call raised {kind}; it was not run")
 
 
 def _reads(entry: Entry, call: ToolCall) -> bool:

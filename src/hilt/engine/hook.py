@@ -7,11 +7,10 @@ whole phase has passed, so waiting for a round costs nothing.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 
 from hilt.core.errors import HookFailedError
 from hilt.core.event import HookRan
-from hilt.core.hook import BLOCKS_ON_FAILURE, HookAnswer, HookEvent, HookInput, ResultRewrite
+from hilt.core.hook import BLOCKS_ON_FAILURE, HookAnswer, HookEvent, HookInput, ResultRewrite, matches
 from hilt.core.tool import ToolResult
 from hilt.engine.emitter import Emitter
 from hilt.ports.execution import Execution, Finished, Job, Outcome, Overdue, Raised, Stopped
@@ -75,11 +74,7 @@ class HookChain:
             hook
             for hook in self._hooks
             if hook.event is event
-            and (
-                event not in TOOL_EVENTS
-                or not hook.match
-                or any(fnmatchcase(tool, pattern) for tool in tools for pattern in hook.match)
-            )
+            and (event not in TOOL_EVENTS or not hook.match or any(matches(hook.match, tool) for tool in tools))
         )
 
     async def run(self, passes: Sequence[HookPass], *, limit: int = 16) -> None:

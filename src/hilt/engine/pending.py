@@ -10,13 +10,27 @@ from hilt.engine.catalog import Entry
 from hilt.ports.tool import Tool
 
 
+def own_copy(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return a copy of decoded arguments: whoever gets it cannot change what was decided and is recorded."""
+    return {key: _copied(value) for key, value in arguments.items()}
+
+
+def _copied(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+    return value
+
+
 @dataclass(slots=True, kw_only=True)
 class Target:
-    """Another tool that a call acts for, with the call it will make."""
+    """Another tool that a call acts for, with the call it will make and what patterns see of that."""
 
     entry: Entry
     call: ToolCall
     read_only: bool
+    subjects: Subjects | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from hilt.core.event import AskClosed, AskOpened, EventBody, RunResult, ToolCall
 from hilt.core.record import result_from_json
 from hilt.core.session import SessionState, StopReason, ToolMessage
 from hilt.core.tool import ToolCall, ToolResult
+from hilt.engine.asking import cut_arguments
 from hilt.engine.assembly import Host
 from hilt.engine.conversation import Conversation
 from hilt.engine.emitter import Emitter
@@ -142,7 +143,7 @@ class Recovery:
                     call_id=pending.call_id,
                     tool=pending.tool,
                     reason=pending.reason,
-                    arguments=json.dumps(pending.arguments, ensure_ascii=False),
+                    arguments=cut_arguments(json.dumps(pending.arguments, ensure_ascii=False)),
                 )
             )
             await self._journal.write()

@@ -28,11 +28,15 @@ class Retained:
         self._bytes = 0
         self._made = 0
 
-    def keep(self, text: str, *, structured: object | None = None) -> str:
+    def keep(self, text: str, *, structured: str | None = None) -> str:
         """See `RetainedResults.keep`."""
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > RESULT_MAX_BYTES:
             return ""
+        if structured is not None and structured is not text:
+            more = len(structured.encode("utf-8", "surrogatepass"))
+            structured = structured if more <= RESULT_MAX_BYTES else None
+            size += 0 if structured is None else more
         self._made += 1
         number = f"r{self._made}"
         mine = _digest(self._key, number)

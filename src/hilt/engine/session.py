@@ -202,10 +202,12 @@ class Session:
         """Change title, mode, filter or limits; it holds from the next model request on.
 
         Raises:
-            RequestError: The mode is unknown, or a limit is above the server's.
+            RequestError: The mode is unknown or refused here, or a limit is above the server's.
         """
         if mode is not None and mode not in set_of_modes():
             raise RequestError(f"unknown mode {mode!r}; known are {', '.join(sorted(set_of_modes()))}")
+        if mode == Mode.AUTO and self._assembly.refuses_auto:
+            raise RequestError(self._assembly.refuses_auto, code="forbidden")
         if limits is not None:
             self._state.limits = narrowed_limits(self._assembly.parts.limits, limits)
             self._keeper.record = replace(self._keeper.record, limits=dict(limits))
@@ -287,14 +289,10 @@ class Session:
                 group.start_soon(self._journal.run)
                 await self._keeper.move(SessionState.RUNNING)
                 with run.scope:
-                    result = await work()
+                    result = await self._unless_left(run, work)
                 group.cancel_scope.cancel()
         except Exception as error:
             self._failed(run, error)
-        except BaseExceptionGroup as group_error:
-            if group_error.subgroup(_Left) is None:
-                raise
-            run.failed(RequestError("the application ended while an ask waits for its verdict", code="unavailable"))
         finally:
             if result is not None and run.result is None:
                 self._emitter.emit(result)
@@ -304,6 +302,13 @@ class Session:
             with anyio.move_on_after(CLOSE_S, shield=True):
                 await self._rest(run)
             run.end()
+
+    async def _unless_left(self, run: Run, work: Callable[[], Awaitable[RunResult]]) -> RunResult | None:
+        try:
+            return await work()
+        except _Left:
+            run.failed(RequestError("the application ended while an ask waits for its verdict", code="unavailable"))
+            return None
 
     def _failed(self, run: Run, error: Exception) -> None:
         """Tell the run's reader of a fault, as itself where it came alone out of the run's tasks."""
@@ -337,7 +342,7 @@ class Session:
             call_id=pending.call_id,
             verdict=str(verdict.kind),
             message=verdict.message,
-            remembered=verdict.kind == "allow_always",
+            remembered=verdict.kind == "allow_always" and pending.rememberable,
         )
         open_ids = {call.id for call in self._state.open_calls()}
         done = {call_id: result for call_id, result in found.results.items() if call_id in open_ids}
@@ -347,10 +352,8 @@ class Session:
             self._emitter.emit(closed)
             return await self._funnel.loop.resume(self._state, done=done, verdicts=verdicts)
 
-        run_id = self._keeper.record.run
         run = self._start(work)
-        if run_id is not None:
-            self._emitter.run = run_id
+        self._emitter.run = record.run or self._emitter.run
         return run
 
     async def recover(self) -> None:
@@ -366,6 +369,8 @@ class Session:
                 tool=ask.tool,
                 reason=ask.reason,
                 arguments=_shown(ask.arguments),
+                rule=ask.rule,
+                rememberable=ask.rememberable,
             )
             if self._assembly.via_session:
                 self._waiting = _Waiting(ask)

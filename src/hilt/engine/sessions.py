@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 ID_MAX_BYTES = 256
 IDLE_CLOSE_S = 1800.0
 SWEEP_S = 60.0
+EXIT_S = 30.0
 PROFILES = frozenset({"", "no-fs"})
 
 Assemble = Callable[[SessionRecord, Sequence[McpServerSpec]], Awaitable[Assembly]]
@@ -177,12 +178,16 @@ class Sessions:
             await self.close_idle()
 
     async def close_all(self) -> None:
-        """Close every open session but asks that wait; what one fails to close does not keep the others open."""
-        for session in self.open_sessions:
-            try:
-                await session.leave()
-            except Exception:
-                logger.exception("session_close_failed session=%s", session.id)
+        """Close every open session but asks that wait, within 30 seconds, also when cancelled.
+
+        What one fails to close does not keep the others open.
+        """
+        with anyio.move_on_after(EXIT_S, shield=True):
+            for session in self.open_sessions:
+                try:
+                    await session.leave()
+                except Exception:
+                    logger.exception("session_close_failed session=%s", session.id)
         self._open.clear()
 
 

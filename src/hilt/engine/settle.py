@@ -3,18 +3,22 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+
+import anyio.to_thread
 
 from hilt.core.content import EmbeddedResourcePart, Part, TextPart, base64_size
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.event import ToolSettled
 from hilt.core.hook import HookEvent, HookInput
 from hilt.core.session import Mode
-from hilt.core.shaping import shape
+from hilt.core.shaping import PLAIN, Keep, shape
+from hilt.core.structured import Origin, is_heavy
 from hilt.core.tool import ToolResult
 from hilt.engine.emitter import Emitter
 from hilt.engine.guardrail import GuardrailChain
 from hilt.engine.hook import HookChain, HookPass
-from hilt.engine.pending import Pending
+from hilt.engine.pending import Pending, own_copy
 from hilt.ports.execution import Execution, Job, Outcome, Overdue, Raised
 from hilt.ports.store import ToolCallRecorder
 
@@ -24,20 +28,24 @@ RECORD_TIMEOUT_S = 5.0
 TEXT_CAP_BYTES = 25_000
 
 
-def keep_nothing(text: str) -> str:
+def keep_nothing(text: str, *, structured: str | None = None) -> str:
     """Retain no text."""
     return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleSetup:
-    """What settling needs beside the funnel's own parts. `keep` retains a text and returns its handle."""
+    """What settling needs beside the funnel's own parts.
+
+    `keep` retains a text and returns its handle; `filters` says whether the session can run jq filters.
+    """
 
     session_id: str
     cwd: str = ""
     agent_id: str = ""
     cap_bytes: int = TEXT_CAP_BYTES
-    keep: Callable[[str], str] = keep_nothing
+    keep: Keep = keep_nothing
+    filters: bool = False
 
 
 class Settler:
@@ -74,7 +82,7 @@ class Settler:
         """Shape, record and emit, without hooks: all that is left for a refused or a cancelled call."""
         open_ = [call for call in calls if not call.settled]
         for call in open_:
-            self._finish(call)
+            await self._finish(call)
         await self._record(open_, mode, now)
         for call in open_:
             call.settled = True
@@ -118,14 +126,14 @@ class Settler:
             session_id=self._setup.session_id,
             cwd=self._setup.cwd,
             tool_name=call.name,
-            tool_input=call.call.arguments,
+            tool_input=own_copy(call.call.arguments),
             tool_response=result,
             permission_mode=str(mode),
             call_id=call.call.id,
             agent_id=self._setup.agent_id,
         )
 
-    def _finish(self, call: Pending) -> None:
+    async def _finish(self, call: Pending) -> None:
         if call.refusal is not None:
             call.fail(call.refusal)
         if call.result is None:
@@ -140,7 +148,11 @@ class Settler:
                 result.is_error,
                 result.parts,
             )
-        shaped = shape(result, cap_bytes=self._setup.cap_bytes, keep=self._setup.keep)
+        origin = PLAIN
+        if result.parts or len(result.content) * 4 > self._setup.cap_bytes:
+            origin = _origin(call, filters=self._setup.filters)
+        work = partial(shape, result, cap_bytes=self._setup.cap_bytes, keep=self._setup.keep, origin=origin)
+        shaped = await anyio.to_thread.run_sync(work) if is_heavy(result) else work()
         call.notes.extend(shaped.notes)
         call.result = shaped.result
         if shaped.code:
@@ -187,6 +199,21 @@ class Settler:
         if not self._told_recorder:
             self._told_recorder = True
             logger.error("tool_call_recorder_failed session=%s why=%s", self._setup.session_id, why, exc_info=exc)
+
+
+def _origin(call: Pending, *, filters: bool) -> Origin:
+    server = getattr(call.tool, "server", None)
+    return Origin(
+        tool=call.name,
+        remote=isinstance(server, str),
+        server=server if isinstance(server, str) else "",
+        server_tool=str(getattr(call.tool, "name_on_server", "")),
+        typed=getattr(call.tool, "output_schema", None) is not None,
+        read_only=call.read_only,
+        filters=filters,
+        schema=None if call.tool is None else call.tool.spec.schema,
+        arguments=call.call.arguments if call.started is not None else None,
+    )
 
 
 def _detail(call: Pending, mode: Mode) -> Mapping[str, object]:

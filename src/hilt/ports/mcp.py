@@ -43,6 +43,10 @@ class McpFault(Exception):
         self.retry_after_s = retry_after_s
         self.details = details
 
+    def __str__(self) -> str:
+        """Return the text as it is now: secrets may have been masked in it since."""
+        return self.text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
@@ -78,12 +82,14 @@ class McpConnection(Protocol):
         *,
         timeout_s: float,
         on_progress: ProgressHandler | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Mapping[str, object]:
         """Send one request and return its raw result object.
 
         When the caller is cancelled or `timeout_s` (of the whole exchange) passes, the server is told and a
         late answer is dropped. `on_progress` is called with done, total and text, for rising values of `done`
-        only, from another task and never after this has returned; it must not wait.
+        only, from another task and never after this has returned; it must not wait. `headers` are sent beside it
+        in the stateless era over HTTP, and nowhere else.
 
         Raises:
             McpFault: The exchange failed; says how.

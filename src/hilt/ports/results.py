@@ -6,16 +6,16 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetainedText:
-    """A kept result: its uncut text and, where the result was structured, the JSON value."""
+    """A kept result: its uncut text and, where the result was structured, its JSON text."""
 
     text: str
-    structured: object | None = None
+    structured: str | None = None
 
 
 class RetainedResults(Protocol):
     """Results of one session under handles, in memory; the oldest go first when there are too many."""
 
-    def keep(self, text: str, *, structured: object | None = None) -> str:
+    def keep(self, text: str, *, structured: str | None = None) -> str:
         """Keep a result and return its handle, "" when it is too large to be kept."""
         ...
 
