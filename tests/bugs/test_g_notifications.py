@@ -37,7 +37,6 @@ async def test_g2_a_stuck_cursor_ends_the_list_with_one_warning(
     assert [record.getMessage().split(" ")[:2] for record in caplog.records] == [["mcp_list_cut", "server=far"]]
 
 
-@pytest.mark.req("MCP-96")
 async def test_g3_a_storm_of_change_notices_causes_no_request(tmp_path: Path) -> None:
     async with mounted(replay_stdio("g3_storm", tmp_path)) as manager:
         assert (await call(manager, "echo", within_s=5)).content == "done"

@@ -19,6 +19,7 @@ class SentRequest:
 
     method: str
     params: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class FakeConnection:
@@ -49,9 +50,10 @@ class FakeConnection:
         *,
         timeout_s: float,
         on_progress: ProgressHandler | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Mapping[str, object]:
         """See `McpConnection.request`."""
-        self.sent.append(SentRequest(method=method, params=params))
+        self.sent.append(SentRequest(method=method, params=params, headers=headers or {}))
         self.progress = on_progress
         handler = self._handlers.get(method)
         if handler is None:

@@ -1,0 +1,364 @@
+"""The door to the MCP SDK: one connection over the SDK's JSON-RPC dispatcher, owned by one task.
+
+Below the dispatcher stand transports of our own (`mcp_http`, `mcp_stdio`); what a fault of the wire means for
+an open request is kept here beside the request, because the dispatcher would lose it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+import anyio.abc
+from mcp.shared.dispatcher import CallOptions, DispatchContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+)
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp.shared.transport_context import TransportContext
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    METHOD_NOT_FOUND,
+    PROTOCOL_VERSION_META_KEY,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+from hilt.adapters.mcp_pending import OpenRequest, OpenRequests
+from hilt.adapters.mcp_replies import ClientReplies
+from hilt.adapters.mcp_wire import Wire, is_id
+from hilt.core.redaction import Redactor
+from hilt.ports.mcp import Fault, McpFault, NotificationHandler, ProgressHandler, ServerFacts
+
+logger = logging.getLogger(__name__)
+
+CLOSE_MAX_S: Final = 10.0
+INPUT_ROUNDS_MAX: Final = 10
+_INBOX: Final = 64
+_SERVING_MAX: Final = 64
+_NO_CODE: Final = -32000
+
+
+class _Outbox:
+    """The dispatcher's write stream: hands each message to the transport."""
+
+    def __init__(self, hand_over: Callable[[SessionMessage], Awaitable[None]]) -> None:
+        self._hand_over = hand_over
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._hand_over(item)
+
+    async def aclose(self) -> None:
+        """Nothing of its own to close."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+def _as_json(
+    message: JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError,
+) -> dict[str, object]:
+    match message:
+        case JSONRPCResponse():
+            return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
+        case JSONRPCError():
+            return {"jsonrpc": "2.0", "id": message.id, "error": message.error.model_dump(exclude_none=True)}
+        case JSONRPCRequest():
+            out: dict[str, object] = {"jsonrpc": "2.0", "id": message.id, "method": message.method}
+        case _:
+            out = {"jsonrpc": "2.0", "method": message.method}
+    if message.params is not None:
+        out["params"] = message.params
+    return out
+
+
+class SdkConnection:
+    """One connection; see `McpConnection`.
+
+    `run` is its owner task, everything else may be called from any task.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        *,
+        server: str,
+        client: Mapping[str, object],
+        replies: ClientReplies,
+        redactor: Redactor,
+        on_notification: NotificationHandler,
+    ) -> None:
+        self.facts = ServerFacts()
+        self._wire = wire
+        self._client = dict(client)
+        self._replies = replies
+        self._redactor = redactor
+        self._on_notification = on_notification
+        self._server = server
+        self._requests = OpenRequests(server)
+        self._serving = 0
+        self._lost: McpFault | None = None
+        self._failure: McpFault | None = None
+        self._closing = anyio.Event()
+        self._finished = anyio.Event()
+        self._inbox, self._inbox_end = anyio.create_memory_object_stream[SessionMessage | Exception](_INBOX)
+        self._dispatcher: JSONRPCDispatcher[TransportContext] = JSONRPCDispatcher(
+            self._inbox_end, _Outbox(self._hand_over)
+        )
+
+    @property
+    def hello(self) -> dict[str, object]:
+        """Who we are, as `initialize` says it."""
+        return {"capabilities": self._replies.capabilities, "clientInfo": self._client}
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Own the connection until it is closed or lost; report started once requests can be sent.
+
+        Raises:
+            McpFault: It cannot be opened; raised before it is started only.
+        """
+        try:
+            async with anyio.create_task_group() as tasks:
+                try:
+                    await tasks.start(self._guarded, self._wire.run, self)
+                    await tasks.start(self._guarded, self._dispatcher.run, self._serve, _ignore)
+                    task_status.started()
+                    await self._closing.wait()
+                except McpFault as fault:
+                    self._failure = fault
+                tasks.cancel_scope.cancel()
+        finally:
+            self._closing.set()
+            self._inbox.close()
+            self._inbox_end.close()
+            self._finished.set()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _guarded(
+        self,
+        run: Callable[..., Awaitable[None]],
+        *args: object,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        try:
+            await run(*args, task_status=task_status)
+        except McpFault:
+            raise
+        except Exception:
+            # What breaks below ends its own connection, never the group that it runs in.
+            logger.exception("mcp_connection_failed server=%s", self._server)
+            await self.lost(McpFault(Fault.CUT, "the connection broke"))
+
+    def end(self) -> None:
+        """Ask the owner task to close, without waiting."""
+        self._closing.set()
+
+    async def close(self) -> None:
+        """See `McpConnection.close`."""
+        self.end()
+        with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_MAX_S):
+            await self._finished.wait()
+
+    # ------------------------------------------------------------ requests
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, object],
+        *,
+        timeout_s: float,
+        on_progress: ProgressHandler | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Mapping[str, object]:
+        """See `McpConnection.request`."""
+        with anyio.move_on_after(timeout_s):
+            answer = await self._exchange(method, params, on_progress, headers=headers)
+            for _ in range(INPUT_ROUNDS_MAX):
+                if answer.get("resultType") != "input_required":
+                    return answer
+                filled = {**params, **await self._replies.fill(answer)}
+                answer = await self._exchange(method, filled, on_progress, headers=headers)
+            raise McpFault(Fault.PROTOCOL, f"the server asked for input more than {INPUT_ROUNDS_MAX} times")
+        raise McpFault(Fault.TIMEOUT, f"no answer within {timeout_s:g} s")
+
+    async def ask(self, method: str, params: Mapping[str, object], *, revision: str) -> Mapping[str, object]:
+        """See `Peer.ask`."""
+        return await self._exchange(method, params, None, revision=revision, cancel=False)
+
+    async def probe(self, revision: str, *, timeout_s: float) -> Mapping[str, object]:
+        """See `Peer.probe`."""
+        with anyio.move_on_after(timeout_s):
+            return await self.ask("server/discover", {}, revision=revision)
+        raise McpFault(Fault.TIMEOUT, f"no answer within {timeout_s:g} s")
+
+    async def opened(self, facts: ServerFacts) -> None:
+        """See `Peer.opened`."""
+        self.facts = facts
+        stateless = facts.era == "stateless"
+        self._wire.settle(revision=facts.revision, stateless=stateless)
+        if not stateless:
+            await self._dispatcher.notify("notifications/initialized", None)
+
+    async def _exchange(
+        self,
+        method: str,
+        params: Mapping[str, object],
+        on_progress: ProgressHandler | None,
+        *,
+        revision: str | None = None,
+        cancel: bool = True,
+        headers: Mapping[str, str] | None = None,
+    ) -> Mapping[str, object]:
+        if self._closing.is_set():
+            raise McpFault(Fault.NOT_SENT, "the connection is closed")
+        if revision is None:
+            revision = self.facts.revision if self.facts.era == "stateless" else ""
+        request = self._requests.begin(on_progress)
+        body, options = self._stamped(method, params, request, revision)
+        if revision:
+            for name, value in (headers or {}).items():
+                options["headers"][name] = encode_header_value(value)
+        options["request_id"] = request.id
+        options["cancel_on_abandon"] = cancel
+        try:
+            return await self._dispatcher.send_raw_request(method, body, options)
+        except MCPError:
+            raise self._fault_of(request) from None
+        except anyio.get_cancelled_exc_class():
+            self._requests.abandon(request)
+            self._wire.forget(request.id)
+            raise
+        finally:
+            self._requests.end(request)
+
+    def _stamped(
+        self, method: str, params: Mapping[str, object], request: OpenRequest, revision: str
+    ) -> tuple[dict[str, object], CallOptions]:
+        """Return params and options with progress token and, in the stateless era, who asks."""
+        body, options = dict(params), CallOptions()
+        meta: dict[str, object] = {} if request.on_progress is None else {"progressToken": request.id}
+        if revision:
+            meta[PROTOCOL_VERSION_META_KEY] = revision
+            meta[CLIENT_INFO_META_KEY] = self._client
+            meta[CLIENT_CAPABILITIES_META_KEY] = self._replies.capabilities
+            options["headers"] = {MCP_PROTOCOL_VERSION_HEADER: revision, MCP_METHOD_HEADER: method}
+            target = params.get(NAME_BEARING_METHODS.get(method, ""))
+            if isinstance(target, str):
+                options["headers"][MCP_NAME_HEADER] = encode_header_value(target)
+        given = body.get("_meta")
+        if meta:
+            body["_meta"] = {**given, **meta} if isinstance(given, Mapping) else meta
+        return body, options
+
+    def _fault_of(self, request: OpenRequest) -> McpFault:
+        found = request.fault
+        if found is None and self._lost is not None:
+            found = self._lost if request.handed else McpFault(Fault.NOT_SENT, self._lost.text)
+        if found is None:
+            kind = Fault.CLOSED if request.handed else Fault.NOT_SENT
+            return McpFault(kind, "the connection was closed")
+        found.text = self._redactor.redact(found.text)
+        return found
+
+    async def _serve(
+        self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, object] | None
+    ) -> dict[str, object]:
+        self._serving -= 1
+        given = self._replies.reply(method)
+        if given is None:
+            raise MCPError(METHOD_NOT_FOUND, "Method not found")
+        return given
+
+    async def _hand_over(self, item: SessionMessage) -> None:
+        message = item.message
+        headers = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
+        request = self._requests.find(message.id) if isinstance(message, JSONRPCRequest) else None
+        if request is not None:
+            request.handed = True
+        try:
+            await self._wire.send(_as_json(message), headers or {})
+        except McpFault as fault:
+            if request is not None:
+                await self.fail(request.id, fault)
+
+    # ------------------------------------------------------------ what the transport gives
+
+    async def deliver(self, message: Mapping[str, object]) -> None:
+        """See `Inbox.deliver`."""
+        method, params = message.get("method"), message.get("params")
+        known = params if isinstance(params, dict) else {}
+        if not isinstance(method, str):
+            answer = self._requests.answered(message)
+            if answer is None:
+                return
+            request, outcome = answer
+            if isinstance(outcome, McpFault):
+                await self.fail(request.id, outcome)
+            else:
+                await self._push(JSONRPCResponse(jsonrpc="2.0", id=request.id, result=outcome))
+        elif "id" in message:
+            await self._requested(method, known, message["id"])
+        else:
+            self._notified(method, known)
+
+    def _notified(self, method: str, params: dict[str, object]) -> None:
+        try:
+            if method == "notifications/progress":
+                self._requests.progressed(params)
+            else:
+                self._on_notification(method, params)
+        except Exception:
+            # A handler that fails may not stop the reader.
+            logger.exception("mcp_notification_handler_failed server=%s", self._server)
+
+    async def fail(self, request_id: int, fault: McpFault) -> None:
+        """See `Inbox.fail`."""
+        request = self._requests.find(request_id)
+        if request is not None and request.fault is None:
+            request.fault = fault
+            error = ErrorData(code=_NO_CODE, message="")
+            await self._push(JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+
+    async def fail_all(self, fault: McpFault) -> None:
+        """See `Inbox.fail_all`."""
+        for request in self._requests.all():
+            await self.fail(request.id, fault)
+
+    async def lost(self, fault: McpFault) -> None:
+        """See `Inbox.lost`; the owner task then ends."""
+        self._lost = fault
+        self._closing.set()
+
+    async def _push(self, message: JSONRPCRequest | JSONRPCResponse | JSONRPCError) -> None:
+        try:
+            await self._inbox.send(SessionMessage(message))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            logger.debug("mcp_message_after_close server=%s", self._server)
+
+    async def _requested(self, method: str, params: dict[str, object], request_id: object) -> None:
+        if not is_id(request_id) or self._serving >= _SERVING_MAX:
+            logger.debug("mcp_server_request_ignored server=%s method=%s", self._server, repr(method[:80]))
+            return
+        self._serving += 1
+        await self._push(JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params))
+
+
+async def _ignore(context: DispatchContext[TransportContext], method: str, params: Mapping[str, object] | None) -> None:
+    """Notifications are taken before they reach the dispatcher."""

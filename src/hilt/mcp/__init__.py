@@ -1,0 +1,1 @@
+"""Remote tools: the policy of the MCP client, over ports; knows no SDK."""
