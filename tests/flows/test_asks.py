@@ -193,3 +193,16 @@ async def test_allow_runs_unasked_deny_does_not_run_and_no_rule_asks() -> None:
     assert [len(tool.calls) for tool in (good, bad, open_)] == [1, 0, 0]
     assert [one.tool for one in approver.asked] == ["mcp__s__open"]
     assert [result.is_error for result in flow.results] == [False, True, True]
+
+
+@pytest.mark.req("DSP-48", "DSP-01")
+async def test_an_approver_that_fails_denies_the_call_and_the_run_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        async def decide(self, ask: Ask) -> Verdict:
+            raise OSError("terminal gone")
+
+    flow = await run_turn([says("Look")], [call("Look")], rules=ask("Look"), approver=Broken())
+    assert "approver failed" in flow.results[0].content
+    assert "terminal gone" not in flow.results[0].content
+    assert flow.agent.conversation.final_text() == "done"
+    assert any("approver_failed" in record.message for record in caplog.records)

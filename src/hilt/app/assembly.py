@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from hilt.app.catalog import (
     CATEGORY_TOOLS,
     META_NAMES,
+    NEEDS_FILES,
     NO_FILES_PROFILE,
     Families,
     SessionContext,
@@ -29,6 +30,7 @@ from hilt.engine.retained import Retained
 from hilt.engine.tool_index import SessionToolIndex
 from hilt.ports.model import Model
 from hilt.ports.permission import RuleSource
+from hilt.ports.query import JsonQuery
 from hilt.ports.results import RetainedResults
 from hilt.ports.runner import CommandRunner
 from hilt.ports.search import ToolIndex
@@ -71,6 +73,7 @@ class SessionAssembler:
         self._shared = shared
         self._defaults = builtin_defaults()
         self._known = frozenset(rule.tool for rule in self._defaults)
+        self._built = frozenset(shared.parts.catalog.names)
 
     async def __call__(self, record: SessionRecord, client: Sequence[McpServerSpec]) -> Assembly:
         """Make the parts of a session; rules are read as they stand now.
@@ -129,6 +132,7 @@ class SessionAssembler:
             env=env,
             rules=RuleBook([*rules, *defaults], root=shared.root, home=shared.home),
             keep=retained.keep,
+            filters=JsonQuery in services,
             lost_servers=record.client_servers if close is None else (),
         )
 
@@ -145,6 +149,7 @@ class SessionAssembler:
             close=end,
             bind=index.bind,
             via_session=shared.via_session,
+            refuses_auto=shared.refuses_auto,
         )
 
     async def _rules(self) -> Sequence[PermissionRule]:
@@ -159,8 +164,21 @@ class SessionAssembler:
         if not client and not shared.families.has_factories and not record.profile:
             return shared.parts.catalog
         own = assemble(shared.families, context, client=client)
+        own.report_skipped()
+        self._take_later(own, no_files=record.profile == NO_FILES_PROFILE)
         check_parity(shared.parts.catalog, own, client=client, profile=record.profile)
         return own
+
+    def _take_later(self, own: Catalog, *, no_files: bool) -> None:
+        """Take over what was registered in the shared catalog, or withdrawn from it, since it was built."""
+        shared = self._shared.parts.catalog
+        for name in sorted(shared.names):
+            entry, reason = shared.entry(name), shared.withdrawn(name)
+            later = name not in self._built and name not in own.names
+            if entry is not None and later and not (no_files and name in NEEDS_FILES):
+                own.register(entry.tool, family=entry.family, source=entry.source)
+            if reason is not None and name in own.names:
+                own.withdraw(name, reason)
 
 
 def _narrowing(record: SessionRecord, families: Families) -> list[ToolFilter]:

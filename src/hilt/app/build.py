@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -32,8 +32,9 @@ from hilt.app.assembly import (
 from hilt.app.catalog import Families, SessionContext, ToolFactory, assemble, checked_categories
 from hilt.app.config import Config
 from hilt.app.hooks import guardrails_of, hook_runners
-from hilt.app.mcp_servers import mounted_servers
+from hilt.app.mcp_servers import client_servers, mounted_servers
 from hilt.app.no_model import NO_MODEL
+from hilt.app.query import with_queries
 from hilt.app.secrets import redactor
 from hilt.app.stores import Store, StoreSetup, open_store
 from hilt.builtins.shell.shell import Shell, ShellPolicy
@@ -271,7 +272,7 @@ class _Builder:
             runner=runner,
             root=given.root,
             home=config.home,
-            services=given.services,
+            services=with_queries(given.services, self._stack),
             layers=settings_filter(config),
             load_model=self._model,
             session_catalog=given.session_catalog,
@@ -308,7 +309,10 @@ class _Builder:
         """Mount the servers of the process and return their tools."""
         if not self._servers:
             return ()
-        return (await self._mount(self._servers, wait=self._given.config.mcp.wait)).tools()
+        manager = await self._mount(self._servers, wait=self._given.config.mcp.wait)
+        self._stack.push_async_callback(manager.close)
+        self.managers.append(manager)
+        return manager.tools()
 
     async def _mount(self, servers: Sequence[McpServerSpec], *, wait: Literal["all", "fast"]) -> McpManager:
         from hilt.adapters.mcp_dialer import SdkDialer
@@ -321,9 +325,7 @@ class _Builder:
             self._tasks, root=Path(given.root), environment=environment, version=version("hilt"), limits=McpLimits()
         )
         manager = McpManager(servers, dialer, limits=McpLimits())
-        self._stack.push_async_callback(manager.close)
         await manager.start(self._tasks, wait=wait)
-        self.managers.append(manager)
         return manager
 
     async def _client_tools(
@@ -332,9 +334,9 @@ class _Builder:
         """Mount the servers that the creator of a session brings: all of them, or none.
 
         Raises:
-            RequestError: One does not answer.
+            RequestError: An entry is not allowed, or one does not answer.
         """
-        manager = await self._mount([replace(spec, required=False) for spec in servers], wait="all")
+        manager = await self._mount(client_servers(self._given.config, servers), wait="all")
         failed = [report.name for report in manager.reports() if report.state != "ready"]
         if failed:
             await manager.close()

@@ -1,12 +1,14 @@
 """The one list of families, in the one order: for the shared catalog and for every session's."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from hilt.app.query import mcp_query_tools
 from hilt.builtins.files import files_tools, read_tools
 from hilt.builtins.meta.read_result import ReadResult
 from hilt.builtins.meta.tool_search import ToolSearch
-from hilt.core.errors import ConfigError, DuplicateToolError, RequestError
+from hilt.core.errors import ConfigError, DuplicateToolError, InvalidSpecError, RequestError
 from hilt.engine.catalog import Catalog
 from hilt.engine.source_tool import source_tools
 from hilt.ports.tool import Tool, ToolSource
@@ -121,17 +123,30 @@ def assemble(families: Families, context: SessionContext, *, client: Sequence[To
     catalog = Catalog()
     for tool in _builtins(families, no_files):
         catalog.register(tool, source=BUILTIN)
-    for item in families.tools:
-        _host(catalog, _made(item, context), families, no_files)
-    for number, source in enumerate(families.sources, start=1):
-        for tool in source_tools(source):
-            _host(catalog, tool, families, no_files, source=f"source {number}")
-    catalog.register_family("mcp", families.mcp)
-    catalog.register_family("client-mcp", client)
-    if catalog.names:
+    hosts = [
+        (tool, source) for tool, source in _hosts(families, context) if not (no_files and _name(tool) in NEEDS_FILES)
+    ]
+    if catalog.names or hosts or families.mcp or client:
         catalog.register(ReadResult(), source=BUILTIN)
         catalog.register(ToolSearch(), source=BUILTIN)
+    for tool, source in hosts:
+        _host(catalog, tool, source, own_names=families.own_names)
+    catalog.register_family("mcp", families.mcp)
+    catalog.register_family("mcp", mcp_query_tools([*families.mcp, *client]), source=BUILTIN)
+    catalog.register_family("client-mcp", client)
     return catalog
+
+
+def _hosts(families: Families, context: SessionContext) -> list[tuple[Tool, str]]:
+    """Return the host's tools, then those of its sources, each with its origin."""
+    found = [(_made(item, context), "the host's tools") for item in families.tools]
+    for number, source in enumerate(families.sources, start=1):
+        found += [(tool, f"source {number}") for tool in source_tools(source)]
+    return found
+
+
+def _name(tool: Tool) -> object:
+    return getattr(getattr(tool, "spec", None), "name", None)
 
 
 def _builtins(families: Families, no_files: bool) -> list[Tool]:
@@ -147,17 +162,13 @@ def _builtins(families: Families, no_files: bool) -> list[Tool]:
     return tools
 
 
-def _host(
-    catalog: Catalog, tool: Tool, families: Families, no_files: bool, *, source: str = "the host's tools"
-) -> None:
-    name = getattr(getattr(tool, "spec", None), "name", None)
-    if name in RESERVED and name not in families.own_names:
+def _host(catalog: Catalog, tool: Tool, source: str, *, own_names: Set[str]) -> None:
+    name = _name(tool)
+    if name in RESERVED and name not in own_names:
         raise ConfigError(
             f"the name {name!r} belongs to a built-in tool; choose another, or list it in own_names",
             key="tools",
         )
-    if no_files and name in NEEDS_FILES:
-        return
     try:
         catalog.register(tool, source=source)
     except DuplicateToolError as exc:
@@ -165,9 +176,20 @@ def _host(
 
 
 def _factory(item: Tool | ToolFactory) -> ToolFactory | None:
-    if callable(item) and not hasattr(item, "spec"):
+    if isinstance(item, type) and hasattr(item, "execute") and not _takes_context(item):
+        raise InvalidSpecError("a tool is an object and this is its class; pass an instance", key=item.__name__)
+    if callable(item) and (isinstance(item, type) or not hasattr(item, "spec")):
         return item
     return None
+
+
+def _takes_context(item: type) -> bool:
+    """Tell whether a class can be called with one argument, as a factory is."""
+    try:
+        inspect.signature(item).bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 def _made(item: Tool | ToolFactory, context: SessionContext) -> Tool:
@@ -184,8 +206,12 @@ def check_parity(shared: Catalog, own: Catalog, *, client: Sequence[Tool], profi
     expected = set(shared.names) | {tool.spec.name for tool in client}
     if profile == NO_FILES_PROFILE:
         expected -= NEEDS_FILES
-    if expected and expected <= set(META_NAMES):
+    if expected <= set(META_NAMES):
         expected = set()
+    elif not shared.names:
+        expected |= set(META_NAMES)
+    if client:
+        expected |= set(MCP_META_NAMES) & set(own.names)
     wrong = sorted(expected ^ set(own.names))
     if wrong:
         raise RequestError(f"the session's catalog differs from the shared one: {wrong[0]!r}", code="internal")

@@ -1,7 +1,7 @@
 """The configuration of one process: the settings as they hold, and where each value comes from. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import Literal, TypeVar
 
@@ -109,6 +109,10 @@ class Config(Settings):
     mcp_servers: tuple[ChosenServer, ...] = ()
     mcp_withheld: tuple[McpServerSpec, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def with_store(self, store: str) -> "Config":
+        """Return the configuration with its sessions in another store."""
+        return replace(self, sessions=replace(self.sessions, store=store))
 
     def source(self, key: str) -> Source:
         """Return where the value of a dotted key comes from."""

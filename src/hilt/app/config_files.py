@@ -99,12 +99,12 @@ def write_template(flags: Flags, scope: FileScope) -> str:
     }
     path = paths[scope]
     shown = places.shown(path) if scope == "user" else str(path.relative_to(root))
+    if path.exists():
+        raise ConfigError("exists already; edit it, or remove it first", source=shown)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(TEMPLATE)
-    except FileExistsError:
-        raise ConfigError("exists already; edit it, or remove it first", source=shown) from None
     except OSError as exc:
         raise ConfigError(f"cannot be written: {exc.strerror}", source=shown) from None
     return shown

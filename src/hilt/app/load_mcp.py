@@ -91,7 +91,7 @@ def load_servers(
     chosen = [replace(one, spec=spec) for one, spec in zip(chosen, lifted, strict=True)]
     if flags.no_stdio:
         _check_no_stdio(chosen)
-    return Servers(chosen=tuple(chosen), withheld=tuple(withheld), warnings=(*warnings, *_hidden(chosen)))
+    return Servers(chosen=tuple(chosen), withheld=tuple(withheld), warnings=tuple(warnings))
 
 
 def _patient(spec: McpServerSpec, connect_timeout_s: float) -> McpServerSpec:
@@ -133,14 +133,6 @@ def _spec(profile: McpProfile, where: Source) -> McpServerSpec:
     )
     check_url(spec)
     return spec
-
-
-def _hidden(chosen: Sequence[ChosenServer]) -> list[str]:
-    return [
-        f"MCP server {loser.name!r} of {loser.source} is hidden by {one.spec.name!r} of {one.spec.source}"
-        for one in chosen
-        for loser in one.hidden
-    ]
 
 
 def _check_no_stdio(chosen: Sequence[ChosenServer]) -> None:

@@ -98,6 +98,11 @@ def compile_name(pattern: str) -> re.Pattern[str]:
     return re.compile(_row_source(tokens(pattern)), re.DOTALL)
 
 
+def matches_name(pattern: str, name: str) -> bool:
+    """Tell whether the pattern of a tool's name matches the whole name."""
+    return compile_name(pattern).match(name) is not None
+
+
 def matches(pattern: str, text: str) -> bool:
     """Tell whether the pattern matches the whole text."""
     return compile_pattern(pattern).match(text) is not None

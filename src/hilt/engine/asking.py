@@ -80,6 +80,9 @@ class AskDesk:
             self._emitter.emit(_opened(ask))
             try:
                 verdict = await self._approver.decide(ask)
+            except Exception:
+                logger.exception("approver_failed session=%s ask=%s", self._session_id, ask.ask_id)
+                verdict = Verdict(kind="deny", message="the approver failed; the log has the details")
             except BaseException:
                 self._emitter.emit(AskClosed(ask_id=ask.ask_id, call_id=ask.call_id, verdict="retracted"))
                 raise

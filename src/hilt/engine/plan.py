@@ -1,7 +1,8 @@
 """Which calls of a turn run together: maximal runs of reads, and every other call alone."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
+
+from hilt.core.pattern import matches_name
 
 
 def phases(reads: Sequence[bool]) -> list[list[int]]:
@@ -21,5 +22,5 @@ def best_match(name: str, patterns: Sequence[str]) -> str | None:
     """Return the pattern that fits a name best: the name itself, else the glob with most literal characters."""
     if name in patterns:
         return name
-    fitting = [pattern for pattern in patterns if fnmatchcase(name, pattern)]
+    fitting = [pattern for pattern in patterns if matches_name(pattern, name)]
     return max(fitting, key=lambda pattern: (len(pattern.replace("*", "")), pattern), default=None)

@@ -141,7 +141,7 @@ class Settler:
         result = call.result
         if result is None:
             return
-        if call.contexts:
+        if call.contexts and not call.code:
             result = ToolResult(
                 result.call_id,
                 "\n\n".join((result.content, *call.contexts)),

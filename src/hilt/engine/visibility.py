@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
+from hilt.core.pattern import matches_name
 from hilt.core.session import ToolFilter
 from hilt.engine.catalog import Catalog
 
@@ -47,7 +47,7 @@ class Visibility:
                 for layer in self._layers
                 if layer not in self._broken
                 for pattern in layer.allow or ()
-                if not any(fnmatchcase(name, pattern) for name in catalog.names)
+                if not any(matches_name(pattern, name) for name in catalog.names)
             }
         )
         if unknown:
@@ -61,6 +61,6 @@ def _readable(layer: ToolFilter) -> bool:
 
 
 def _admits(layer: ToolFilter, name: str) -> bool:
-    if any(fnmatchcase(name, pattern) for pattern in layer.deny):
+    if any(matches_name(pattern, name) for pattern in layer.deny):
         return False
-    return layer.allow is None or any(fnmatchcase(name, pattern) for pattern in layer.allow)
+    return layer.allow is None or any(matches_name(pattern, name) for pattern in layer.allow)

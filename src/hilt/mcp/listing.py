@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Final
 
 from hilt.core.errors import InvalidSpecError
 from hilt.core.mcp import McpLimits, McpServerSpec, catalog_name
 from hilt.core.mcp_header import ArgumentPath, header_arguments
 from hilt.core.mcp_text import clean_schema, clean_text
+from hilt.core.pattern import matches_name
 from hilt.core.tool import EMPTY_SCHEMA, ToolSpec, canonical_json
 from hilt.ports.mcp import Fault, McpFault
 
@@ -129,8 +129,8 @@ def read_tools(entries: Sequence[object], server: McpServerSpec, *, with_headers
 
 def is_wanted(name: str, server: McpServerSpec) -> bool:
     """Whether the globs of `tools.allow` and `tools.deny` admit the tool."""
-    allowed = server.allow is None or any(fnmatchcase(name, glob) for glob in server.allow)
-    return allowed and not any(fnmatchcase(name, glob) for glob in server.deny)
+    allowed = server.allow is None or any(matches_name(glob, name) for glob in server.allow)
+    return allowed and not any(matches_name(glob, name) for glob in server.deny)
 
 
 def _same_text(entry: Mapping[str, object]) -> str:

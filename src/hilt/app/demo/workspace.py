@@ -9,7 +9,7 @@ README = """# Shelf
 
 Counts the books of a small library.
 
-TODO: the total in `shelf.py` leaves out the last shelf.
+Known bug: the total in `shelf.py` leaves out the last shelf.
 """
 
 CODE = '''"""Count books."""
