@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,8 +103,7 @@ WRITTEN = {
         'permissions:\n  allow:  # none yet\n    - "Read(x)"\n  deny: [B]\n'
     ),
     "permissions:\n  allow:\n  - A   # one\n  # two\n  - 'B'\n\n  # three\n  deny:\n      - C\n": (
-        "permissions:\n  allow:\n  - A   # one\n  # two\n  - 'B'\n  - \"Read(x)\"\n\n"
-        "  # three\n  deny:\n      - C\n"
+        "permissions:\n  allow:\n  - A   # one\n  # two\n  - 'B'\n  - \"Read(x)\"\n\n  # three\n  deny:\n      - C\n"
     ),
     "permissions: \n  allow: [A,\n    'B'  # b\n  ]\n": (
         "permissions: \n  allow: [A,\n    'B', \"Read(x)\"  # b\n  ]\n"
@@ -111,9 +111,7 @@ WRITTEN = {
     "permissions:\n  allow: []\n": 'permissions:\n  allow: ["Read(x)"]\n',
     "permissions:\r\n  allow:\r\n    - A\r\n": 'permissions:\r\n  allow:\r\n    - A\r\n    - "Read(x)"\r\n',
     "\ufeffpermissions:\n  allow:\n    - A": '\ufeffpermissions:\n  allow:\n    - A\n    - "Read(x)"\n',
-    "permissions: {allow: [A], deny: [B]}  # all\n": (
-        'permissions: {allow: [A, "Read(x)"], deny: [B]} # all\n'
-    ),
+    "permissions: {allow: [A], deny: [B]}  # all\n": ('permissions: {allow: [A, "Read(x)"], deny: [B]} # all\n'),
     "permissions: {deny: [B]}\n": 'permissions: {deny: [B], allow: ["Read(x)"]}\n',
     "permissions:\n  allow: ~\n": 'permissions:\n  allow:\n  - "Read(x)"\n',
     "{model: a}\n": "",
@@ -135,9 +133,7 @@ async def test_a_kept_rule_is_added_and_the_rest_stays_as_it_was_written(tmp_pat
     assert [(rule.effect, rule.scope) for rule in kept] == [(Effect.ALLOW, Scope.LOCAL_PROJECT)]
 
 
-TOOL = st.text(
-    st.characters(categories=("L", "N", "P", "S", "Co", "Cn"), exclude_characters="\\("), min_size=1
-)
+TOOL = st.text(st.characters(categories=("L", "N", "P", "S", "Co", "Cn"), exclude_characters="\\("), min_size=1)
 BODY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\\"))
 
 
@@ -207,9 +203,36 @@ for number in range(10):
 @pytest.mark.req("PRM-52")
 def test_of_additions_at_once_none_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
-    workers = [
-        subprocess.Popen([sys.executable, "-c", ADD_MANY, str(path), name]) for name in ("a", "b", "c")
-    ]
+    workers = [subprocess.Popen([sys.executable, "-c", ADD_MANY, str(path), name]) for name in ("a", "b", "c")]
     assert [worker.wait(50) for worker in workers] == [0, 0, 0]
     text = path.read_text()
     assert all(f'"{name}{number}"' in text for name in ("a", "b", "c") for number in range(10))
+
+
+def test_a_file_that_another_process_changes_for_too_long_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hilt.adapters.permission_file.edit.LOCK_WAIT_S", 0.05)
+    path = tmp_path / "x.yaml"
+    with (
+        FileLock(tmp_path / ".x.yaml.lock"),
+        pytest.raises(ConfigError, match=r"^x\.yaml: is being changed by another"),
+    ):
+        add_allow(str(path), "A", shown="x.yaml")
+    assert not path.exists()
+
+
+def test_a_file_that_cannot_be_replaced_stays_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("model: a\n")
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("hilt.adapters.permission_file.edit.os.replace", refuse)
+    with pytest.raises(ConfigError, match="cannot be written: No space left"):
+        add_allow(str(path), "A", shown="x.yaml")
+    assert path.read_text() == "model: a\n"
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".x.yaml.lock", "x.yaml"]

@@ -22,7 +22,7 @@ from hilt.adapters.workspace_local.beneath import Beneath, rename_new
 from hilt.adapters.workspace_local.disk import HASHED_MAX_BYTES
 from hilt.adapters.workspace_local.files import SEARCH_BUDGET_S
 from hilt.core.errors import ErrorCode, ToolError
-from hilt.core.files.search import GlobQuery, GrepQuery
+from hilt.core.files.query import GlobQuery, GrepQuery
 from hilt.ports.workspace import DirEntry
 
 MEGABYTE = 1 << 20

@@ -11,7 +11,7 @@ import pytest
 
 from hilt.adapters.workspace_local import LocalWorkspace
 from hilt.core.errors import ErrorCode, ToolError
-from hilt.core.files.search import GlobQuery, GrepQuery
+from hilt.core.files.query import GlobQuery, GrepQuery
 from hilt.ports.workspace import Located
 
 MEGABYTE = 1 << 20

@@ -9,8 +9,7 @@ import pytest
 from hilt.adapters.inmemory.workspace import InMemoryWorkspace
 from hilt.adapters.workspace_local import LocalWorkspace
 from hilt.core.errors import ErrorCode, ToolError
-from hilt.core.files.lines import NumberedLine
-from hilt.core.files.search import FileMatches, GlobFound, GlobQuery, GrepFound, GrepQuery
+from hilt.core.files.query import FileMatches, GlobFound, GlobQuery, GrepFound, GrepQuery, NumberedLine
 from hilt.ports.workspace import (
     LEDGER_MAX_FILES,
     DirEntry,

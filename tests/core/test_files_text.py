@@ -13,8 +13,9 @@ from hilt.core.errors import ToolError
 from hilt.core.files.edit import edit
 from hilt.core.files.glob import Glob
 from hilt.core.files.ignore import IgnoreRules
-from hilt.core.files.lines import LinePattern, NumberedLine, window, with_context
+from hilt.core.files.lines import LinePattern, window, with_context
 from hilt.core.files.path import below, child, is_system, joined, nearest, normalised, printable, split_last
+from hilt.core.files.query import NumberedLine
 
 
 @pytest.mark.parametrize(

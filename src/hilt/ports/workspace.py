@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NewType, Protocol
 
-from hilt.core.files.search import GlobFound, GlobQuery, GrepFound, GrepQuery
+from hilt.core.files.query import GlobFound, GlobQuery, GrepFound, GrepQuery
 
 LEDGER_MAX_FILES = 10_000
 """Files that a ledger remembers; the one longest untouched goes first."""

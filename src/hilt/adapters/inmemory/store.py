@@ -83,9 +83,7 @@ class MemorySessions:
         version = 0 if stored is None else stored.version
         if record.version != version:
             now = "is gone" if stored is None else f"has version {version}"
-            raise ConflictError(
-                f"session {record.id!r} {now}, not {record.version}: load it again before saving"
-            )
+            raise ConflictError(f"session {record.id!r} {now}, not {record.version}: load it again before saving")
         fresh = self._records[record.id] = replace(record, version=version + 1)
         return fresh
 

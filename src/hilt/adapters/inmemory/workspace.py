@@ -15,15 +15,8 @@ from hilt.core.errors import ToolError
 from hilt.core.files.glob import Glob
 from hilt.core.files.lines import LinePattern, window
 from hilt.core.files.path import below, child, joined, split_last
-from hilt.core.files.search import (
-    EntryKind,
-    Findings,
-    GlobFound,
-    GlobQuery,
-    GrepFound,
-    GrepQuery,
-    Search,
-)
+from hilt.core.files.query import GlobFound, GlobQuery, GrepFound, GrepQuery
+from hilt.core.files.search import EntryKind, Findings, Search
 from hilt.ports.workspace import DirEntry, FileBytes, FileStat, FileVersion, FileWindow, Located
 
 

@@ -27,16 +27,8 @@ from hilt.core.errors import ToolError
 from hilt.core.files.glob import Glob
 from hilt.core.files.lines import LinePattern, window
 from hilt.core.files.path import normalised
-from hilt.core.files.search import (
-    EntryKind,
-    FileMatches,
-    Findings,
-    GlobFound,
-    GlobQuery,
-    GrepFound,
-    GrepQuery,
-    Search,
-)
+from hilt.core.files.query import FileMatches, GlobFound, GlobQuery, GrepFound, GrepQuery
+from hilt.core.files.search import EntryKind, Findings, Search
 from hilt.ports.workspace import DirEntry, FileBytes, FileKind, FileStat, FileVersion, FileWindow, Located
 
 SEARCH_BUDGET_S = 20.0

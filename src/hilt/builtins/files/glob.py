@@ -8,7 +8,7 @@ from pydantic import Field
 from hilt.builtins.files.reach import existing, passed_over, path_subjects, workspace_of
 from hilt.core.args import Args
 from hilt.core.files.path import printable
-from hilt.core.files.search import GlobQuery
+from hilt.core.files.query import GlobQuery
 from hilt.core.permission import Subjects
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.ports.tool import Environment

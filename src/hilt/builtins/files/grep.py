@@ -8,9 +8,8 @@ from pydantic import Field
 
 from hilt.builtins.files.reach import existing, passed_over, path_subjects, refuse_irregular, workspace_of
 from hilt.core.args import Args
-from hilt.core.files.lines import NumberedLine
 from hilt.core.files.path import printable
-from hilt.core.files.search import FileMatches, GrepFound, GrepQuery
+from hilt.core.files.query import FileMatches, GrepFound, GrepQuery, NumberedLine
 from hilt.core.permission import Subjects
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.ports.tool import Environment

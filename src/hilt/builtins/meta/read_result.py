@@ -1,5 +1,6 @@
 """ReadResult: pages through a result that was cut because it was too long."""
 
+import json
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final
@@ -9,10 +10,12 @@ import re2
 from pydantic import Field
 
 from hilt.core.args import Args
+from hilt.core.content import StructuredPart
 from hilt.core.errors import ToolError
 from hilt.core.shaping import PAGE_MAX_BYTES, character_end, character_start
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
-from hilt.ports.results import RetainedResults
+from hilt.ports.query import JsonQuery, QueryFailedError
+from hilt.ports.results import RetainedResults, RetainedText
 from hilt.ports.tool import Environment
 
 # A longer text is searched in a thread, so that other calls go on.
@@ -31,7 +34,9 @@ class ReadResultArgs:
         str | None,
         Field(description="Regular expression (RE2): returns matching lines with their offsets instead."),
     ] = None
-    jq_filter: Annotated[str | None, Field(description="Not available yet.")] = None
+    jq_filter: Annotated[
+        str | None, Field(description="jq filter over a JSON result: returns what it makes of it instead.")
+    ] = None
 
 
 class ReadResult:
@@ -43,7 +48,8 @@ class ReadResult:
         name="ReadResult",
         description=(
             "Return a stretch of a result that was cut because it was too long, from a byte offset on. "
-            "Use it with the handle that the cut result names, with `pattern` to find the place first. "
+            "Use it with the handle that the cut result names, with `pattern` to find the place first, or with "
+            "`jq_filter` to take fields out of JSON. "
             "Do not use it for files or for results that are whole. Returns at most 24,000 bytes a call; "
             "old results are dropped, then run the call again."
         ),
@@ -53,11 +59,10 @@ class ReadResult:
     async def execute(self, call: ToolCall, env: Environment) -> ToolResult:
         """Return a line that says what follows, then the stretch itself, unchanged."""
         args = self._args.decode(call)
+        kept = _kept(args.handle, env)
         if args.jq_filter is not None:
-            raise ToolError.invalid_arguments(
-                "jq_filter is not available yet; use offset and limit, or pattern, instead"
-            )
-        raw = _kept(args.handle, env)
+            return await _filtered(call.id, kept, args.jq_filter, env)
+        raw = kept.text.encode("utf-8", "replace")
         if args.offset > len(raw):
             raise ToolError.invalid_arguments(
                 f"offset {args.offset} is past the end, the result has {len(raw)} bytes"
@@ -70,15 +75,29 @@ class ReadResult:
         return ToolResult.text(call.id, await anyio.to_thread.run_sync(search))
 
 
-def _kept(handle: str, env: Environment) -> bytes:
+def _kept(handle: str, env: Environment) -> RetainedText:
     try:
         retained = env.service(RetainedResults)  # type: ignore[type-abstract]  # named by its Protocol
     except LookupError:
         raise ToolError.unavailable("this session keeps no results") from None
     try:
-        return retained.get(handle).text.encode("utf-8", "replace")
+        return retained.get(handle)
     except LookupError as exc:
         raise ToolError.execution_failed(str(exc)) from None
+
+
+async def _filtered(call_id: str, kept: RetainedText, program: str, env: Environment) -> ToolResult:
+    if kept.structured is None:
+        raise ToolError.invalid_arguments("this result is not JSON; read it with offset and limit, or pattern")
+    try:
+        query = env.service(JsonQuery)  # type: ignore[type-abstract]  # named by its Protocol
+    except LookupError:
+        raise ToolError.unavailable("filters cannot be run on this system; use offset and limit, or pattern") from None
+    try:
+        text = await query.run(program, kept.structured)
+    except QueryFailedError as exc:
+        raise ToolError.execution_failed(str(exc)) from None
+    return ToolResult.with_parts(call_id, text, [StructuredPart(value=json.loads(text))])
 
 
 def _stretch(raw: bytes, offset: int, limit: int) -> str:

@@ -6,20 +6,12 @@ from dataclasses import dataclass
 import re2
 
 from hilt.core.errors import ToolError
+from hilt.core.files.query import NumberedLine
 
 PATTERN_MAX_CHARS = 4096
 HEAD_BYTES = 4096
 _CHUNK_BYTES = 1 << 16
 _PATTERN_MAX_MEMORY_BYTES = 8 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedLine:
-    """One line by its number from 1, without its end; `matches` is False for context."""
-
-    number: int
-    text: bytes
-    matches: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
