@@ -22,6 +22,11 @@ class NameRule:
 
     first: re.Pattern[str]
     other: re.Pattern[str]
+    whole: re.Pattern[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        whole = f"{self.first.pattern}{self.other.pattern}{{0,{WIRE_NAME_MAX_CHARACTERS - 1}}}"
+        object.__setattr__(self, "whole", re.compile(whole))
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
@@ -48,11 +53,11 @@ def wire_name(name: str, profile: str) -> str:
     the answer depends on name and profile alone.
     """
     rule = NAME_RULES.get(profile, NAME_RULES[GENERIC])
+    if rule.whole.fullmatch(name):
+        return name
     repaired = "".join(
         char if (rule.other if at else rule.first).fullmatch(char) else "_" for at, char in enumerate(name)
     )
-    if repaired == name and 1 <= len(name) <= WIRE_NAME_MAX_CHARACTERS:
-        return name
     if len(repaired) > CUT_CHARACTERS:
         repaired = f"{repaired[:HEAD_CHARACTERS]}_{repaired[-TAIL_CHARACTERS:]}"
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

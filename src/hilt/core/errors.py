@@ -197,9 +197,9 @@ class HookFailedError(HiltError):
     """A hook crashed, passed its deadline or gave an answer that is not of the shape."""
 
 
-class HarnessFault(HiltError):  # noqa: N818 - a fault of the host, named as the design names it
+class HarnessFault(HiltError):
     """hilt itself or its host is broken; the run stops."""
 
 
-class CatalogFault(RuntimeError):  # noqa: N818 - not an expected error, see the module's head
+class CatalogFault(RuntimeError):
     """Start-up code registered a name twice."""

@@ -202,16 +202,31 @@ class Event:
 def body_to_json(body: EventBody) -> dict[str, object]:
     """Return the body as a JSON object with its `type`."""
     out: dict[str, object] = {"type": body.kind}
-    for item in fields(body):
-        out[item.name] = _plain(getattr(body, item.name))
+    for name in _names(type(body)):
+        value = getattr(body, name)
+        out[name] = value if value is None or isinstance(value, _AS_IT_IS) else _plain(value)
     return out
+
+
+# Texts that are enumerations have a plain form of their own, so that only exact kinds pass unlooked.
+_AS_IT_IS = (bool, int, float)
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _names(kind: type[EventBody] | type[Usage]) -> tuple[str, ...]:
+    known = _NAMES.get(kind)
+    if known is None:
+        known = _NAMES[kind] = tuple(item.name for item in fields(kind))
+    return known
 
 
 def _plain(value: object) -> object:
     if isinstance(value, ToolResult):
         return value.to_json()
     if isinstance(value, Usage):
-        return {item.name: getattr(value, item.name) for item in fields(value)}
+        return {name: getattr(value, name) for name in _names(Usage)}
     if isinstance(value, StopReason):
         return str(value)
     if isinstance(value, Mapping):

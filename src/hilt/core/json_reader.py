@@ -10,12 +10,12 @@ from typing import Final
 
 from hilt.core.json_shape import ITEMS_MERGED, LEVELS_MAX, Merger, Shape
 
-PIECE_CHARS: Final = 65_536
+PIECE_CHARS: Final = 8_192
 _LARGE_LEVELS_MAX: Final = 100
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 # Every number as a float: that is quick however many digits it has, and only its type is of interest.
-_scan: Final = json.JSONDecoder(parse_int=float).scan_once
+_scan: Final = json.JSONDecoder(parse_int=float).raw_decode
 _CUTS: Final = ("},", "],", ",")
 
 
@@ -51,36 +51,32 @@ class _Reader:
         """Read one value; one that does not fit into a piece is read item by item."""
         first = self._text[at : at + 1]
         if first not in ("{", "["):
-            value, end = self._scanned(self._text, at)
+            value, end = _scan(self._text, at)
             self._merger.add(value, shape, level)
             return end
         piece = self._text[at : at + PIECE_CHARS]
         try:
-            value, end = _scan(piece, 0)
-        except (StopIteration, ValueError):
+            value, end = _scan(piece)
+        except ValueError:
             if len(piece) < PIECE_CHARS:
-                raise ValueError("no JSON") from None
+                raise
         else:
             self._merger.add(value, shape, level)
             return at + end
         if larges >= _LARGE_LEVELS_MAX:
             raise ValueError("too deep")
+        if shape is not None and not self._merger.visit():
+            shape = None
         container = _Object(shape, level) if first == "{" else _Array(shape, level)
         return self._items(at + 1, container, larges + 1)
-
-    def _scanned(self, text: str, at: int) -> tuple[object, int]:
-        try:
-            value, end = _scan(text, at)
-        except StopIteration:
-            raise ValueError("no JSON") from None
-        return value, end
 
     def _items(self, at: int, container: "_Container", larges: int) -> int:
         """Read the items of a large container up to its end."""
         text = self._text
         at = self.space(at)
         if text[at : at + 1] == container.close:
-            return at + 1  # pragma: no cover - an empty container is not large unless it is all white space
+            container.finish()
+            return at + 1
         cut_by = 0
         while True:
             piece = text[at : at + PIECE_CHARS]
@@ -106,10 +102,10 @@ class _Reader:
         while cut_by < len(_CUTS):
             sign = _CUTS[cut_by]
             comma = piece.rfind(sign) + len(sign) - 1
-            if comma >= len(sign) - 1:
+            if comma > 0:
                 try:
                     value, end = _scan(f"{container.open}{piece[:comma]}{container.close}", 0)
-                except (StopIteration, ValueError):
+                except ValueError:
                     end = -1
                 if end == comma + 2:
                     container.add_all(value, self._merger)
@@ -124,7 +120,7 @@ class _Reader:
             try:
                 name, at = container.name(piece, at)
                 value, at = _scan(piece, at)
-            except (StopIteration, ValueError):
+            except ValueError:
                 return taken, False
             at = _after_space(piece, at)
             mark = piece[at : at + 1]

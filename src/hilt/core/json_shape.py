@@ -59,11 +59,15 @@ class Merger:
     def __init__(self) -> None:
         self._left = _NODES_MAX
 
+    def visit(self) -> bool:
+        """Count one value more; False when there were enough."""
+        self._left -= 1
+        return self._left >= 0
+
     def add(self, value: object, shape: Shape | None, level: int) -> None:
         """Merge a value into the shape of its place; `level` of the root is 1."""
-        if shape is None or self._left <= 0:
+        if shape is None or not self.visit():
             return
-        self._left -= 1
         match value:
             case dict():
                 shape.saw_object(len(value))

@@ -58,7 +58,8 @@ def _object(shape: Shape, pairs: int, levels: int, keys: int) -> object:
 
 
 def _array(shape: Shape, levels: int, keys: int) -> object:
-    length = f"{shape.longest} items" if shape.longest == shape.shortest else f"{shape.shortest} to {shape.longest} items"
+    fewest, most = shape.shortest, shape.longest
+    length = f"{most} items" if fewest == most else f"{fewest} to {most} items"
     if levels <= 1 or shape.items is None:
         return f"array of {length}"
     return [length, _outlined(shape.items, levels - 1, keys)]

@@ -1,12 +1,14 @@
 """Turns text into the words that tool search compares: split, folded, without their English endings."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from snowballstemmer import EnglishStemmer
+from snowballstemmer.english_stemmer import EnglishStemmer
 
-WORD_MAX_CHARS: Final = 64
+from hilt.core.search_spelling import Spelling
+
+STEMMED_MAX_CHARS: Final = 64
 PARAMETER_LEVELS: Final = 3
 ENUM_WORDS_MAX: Final = 20
 
@@ -17,23 +19,36 @@ _SEAM: Final = re.compile(
 # Scripts that are written without spaces: kana, Han, Hangul.
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
 _WORD: Final = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
-_PAIRED: Final = re.compile(rf"[{_UNSPACED}]")
+_UNSPACED_FIRST: Final = re.compile(rf"[{_UNSPACED}]")
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 
-STOP_WORDS: Final = frozenset(
-    "a an and are as at be been but by can could do does for from has have how i if in into is it its me my of on or "
-    "our please should so some than that the their them then there these they this those to was we were what when "
-    "where which who will with would you your us let need want using use used via".split()
-)
+# Function words of English, and what people say to an assistant around a task: no tool is meant by them.
+_STOP_TEXT: Final = """
+a about above after again against all am an and any are as at be because been before being below between both but
+by can cannot could d did do does doing don down during each few for from further had has have having he her here
+hers herself him himself his how i if in into is it its itself just ll m me more most my myself need no nor not
+now of off on once only or other ought our ours ourselves out over own re s same she should so some such t than
+that the their theirs them themselves then there these they this those through to too under until up us use used
+using ve very via was we were what when where which while who whom why will with would you your yours yourself
+yourselves
+also anything get give hello help hi information interested know let like looking please provide really recommend
+something suggest suggestion suggestions tell thank thanks try trying want
+"""
+STOP_WORDS: Final = frozenset(_STOP_TEXT.split())
 
 
-def words(text: str) -> Iterator[str]:
+def words(text: str) -> list[str]:
     """Return the words of a text in order, in lower case; of text without spaces, each pair of neighbours."""
-    for word in _WORD.findall(_SEAM.sub(" ", text).lower()):
-        if _PAIRED.match(word) and len(word) > 1:
-            yield from (word[at : at + 2] for at in range(len(word) - 1))
+    found: list[str] = _WORD.findall(_SEAM.sub(" ", text).lower())
+    if text.isascii():
+        return found
+    out: list[str] = []
+    for word in found:
+        if len(word) > 1 and _UNSPACED_FIRST.match(word):
+            out.extend(word[at : at + 2] for at in range(len(word) - 1))
         else:
-            yield word[:WORD_MAX_CHARS]
+            out.append(word)
+    return out
 
 
 def folded(name: str) -> str:
@@ -46,6 +61,7 @@ class Stems:
 
     def __init__(self) -> None:
         self._stemmer = EnglishStemmer()
+        self._spelling = Spelling()
         self.known: dict[str, str] = {}
 
     def of(self, text: str) -> list[str]:
@@ -57,12 +73,34 @@ class Stems:
             out.append(self._stem(word) if stem is None else stem)
         return out
 
+    def pairs(self, text: str) -> list[tuple[str, str]]:
+        """Return each stem of a query once, with its word, in order; nothing is remembered."""
+        found: dict[str, str] = {}
+        for word in words(text):
+            found.setdefault(self.stem(word), word)
+        return list(found.items())
+
+    def of_query(self, text: str) -> list[str]:
+        """Return each stem of a query once, in order; nothing is remembered."""
+        return [stem for stem, _ in self.pairs(text)]
+
     def stem(self, word: str) -> str:
         """Return the stem of one word, which is not remembered."""
-        return self.known.get(word) or self._stemmer.stemWord(word)
+        return self.known.get(word) or self._stemmed(word)
+
+    def mistyped(self, word: str) -> list[str]:
+        """Return the stems of known words that one mistake may have made into this one, by alphabet."""
+        return sorted({self.known[near] for near in self._spelling.near(word)})
 
     def _stem(self, word: str) -> str:
-        stem = self.known[word] = self._stemmer.stemWord(word)
+        stem = self.known[word] = self._stemmed(word)
+        self._spelling.add(word)
+        return stem
+
+    def _stemmed(self, word: str) -> str:
+        if len(word) > STEMMED_MAX_CHARS:
+            return word
+        stem: str = self._stemmer.stemWord(word)
         return stem
 
 

@@ -28,7 +28,7 @@ class StopReason(StrEnum):
     MAX_TURNS = "max_turns"
     MAX_TOOL_CALLS = "max_tool_calls"
     MAX_CONSECUTIVE_FAILURES = "max_consecutive_failures"
-    MAX_TOKENS = "max_tokens"  # noqa: S105 - a reason, not a secret
+    MAX_TOKENS = "max_tokens"
     MAX_SECONDS = "max_seconds"
     NO_PROGRESS = "no_progress"
     BLOCKED = "blocked"

@@ -6,7 +6,7 @@ A cut in the middle of JSON reads like an answer and is none, so nothing of it i
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hilt.core.content import EmbeddedResourcePart, Part, StructuredPart, TextPart
@@ -22,12 +22,11 @@ _JSON_TYPES: Final = frozenset({"application/json", "text/json"})
 _ARGUMENTS_SHOWN_BYTES: Final = 500
 _NARROWING_MAX: Final = 8
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_NARROWING: Final = frozenset(
-    """
+_NARROWING_WORDS: Final = """
     after before count cursor depth end exclude fields filter filters first include last length limit max maximum
     offset page pages per projection q query range search select since size skip start take top until where
-    """.split()
-)
+"""
+_NARROWING: Final = frozenset(_NARROWING_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +114,7 @@ def too_large(size: int, cap_bytes: int, found: Found, handle: str, origin: Orig
         text += "No JSON of it could be read for an outline. "
     if not origin.read_only:
         text += "The call was carried out; do not make it again to see its result. "
-    ways = _ways(handle, filter_, origin)
+    ways = _ways(handle, filter_, origin if found.text is not None else replace(origin, filters=False))
     text += "Ways to see it: " + "; ".join(f"({number}) {way}" for number, way in enumerate(ways, start=1))
     return ToolError(ErrorCode.RESULT_TOO_LARGE, f"{text}.", data=told or None)
 

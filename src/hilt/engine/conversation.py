@@ -1,6 +1,6 @@
 """The state of a run that the loop changes and the session stores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hilt.core.errors import ErrorCode, ToolError
@@ -39,6 +39,14 @@ class Conversation:
         """Return the calls of the last answer if they have no results yet."""
         last = self.messages[-1] if self.messages else None
         return last.calls if isinstance(last, AssistantMessage) else ()
+
+    def hydrate(self, names: Iterable[str]) -> None:
+        """Note that the model has been given the full specs of these tools."""
+        self.hydrated.update(names)
+
+    def knows(self, name: str) -> bool:
+        """Tell whether the model has the full spec of a tool."""
+        return name in self.hydrated
 
     def take_notices(self) -> None:
         """Put waiting notices before the model, as one message that is marked as a notice."""

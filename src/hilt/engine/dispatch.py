@@ -149,7 +149,7 @@ class Turn:
             pending.settled = True
             return pending
         if not resumed:
-            self._d.emitter.emit(ToolCallTaken(call_id=call.id, tool=call.name, args=call.args))
+            self._d.emitter.tell(lambda: ToolCallTaken(call_id=call.id, tool=call.name, args=call.args))
         if allowed is not None and position >= allowed:
             text = "The limit max_tool_calls of this run is reached; the call was not run."
             pending.refuse(ToolError(ErrorCode.TOOL_ERROR, text))
@@ -229,7 +229,7 @@ class Turn:
 
         def begin() -> None:
             if pending.read_only:
-                d.emitter.emit(ToolStart(call_id=call.id, tool=call.name, read_only=True))
+                d.emitter.tell(lambda: ToolStart(call_id=call.id, tool=call.name, read_only=True))
             pending.started = d.now()
 
         def end(outcome: Outcome) -> None:
@@ -262,8 +262,8 @@ class Turn:
             case Stopped():
                 pending.unfinished(ran=True)
         is_error = pending.result is not None and pending.result.is_error
-        self._d.emitter.emit(
-            ToolEnd(
+        self._d.emitter.tell(
+            lambda: ToolEnd(
                 call_id=pending.call.id,
                 tool=pending.name,
                 duration_ms=pending.took * 1000,

@@ -48,6 +48,13 @@ class Emitter:
 
         return leave
 
+    def tell(self, make: Callable[[], EventBody]) -> None:
+        """Emit what `make` returns, which is made only if somebody receives it."""
+        if self._receivers:
+            self.emit(make())
+        else:
+            self.seq += 1
+
     def emit(self, body: EventBody) -> None:
         """Number the event and hand it to every receiver."""
         self.seq += 1

@@ -176,7 +176,7 @@ class Gate:
         except Exception as error:
             pending.refuse(_refusal(error, pending))
             return
-        pending.decision = decision = worst(decisions)
+        pending.decision = decision = worst(decisions) if pending.targets else decisions[0]
         if decision.effect is Effect.DENY:
             pending.refuse(ToolError.access_denied(decision.reason))
 

@@ -86,10 +86,7 @@ class Settler:
         await self._record(open_, mode, now)
         for call in open_:
             call.settled = True
-            if call.result is not None:
-                self._emitter.emit(
-                    ToolSettled(call_id=call.call.id, tool=call.name, result=call.result, code=call.code)
-                )
+            self._emitter.tell(partial(_settled, call))
 
     async def _post_hooks(self, calls: Sequence[Pending], mode: Mode) -> None:
         passes: list[tuple[Pending, HookPass]] = []
@@ -214,6 +211,11 @@ def _origin(call: Pending, *, filters: bool) -> Origin:
         schema=None if call.tool is None else call.tool.spec.schema,
         arguments=call.call.arguments if call.started is not None else None,
     )
+
+
+def _settled(call: Pending) -> ToolSettled:
+    result = call.result or ToolResult(call.call.id, "")
+    return ToolSettled(call_id=call.call.id, tool=call.name, result=result, code=call.code)
 
 
 def _detail(call: Pending, mode: Mode) -> Mapping[str, object]:
