@@ -68,10 +68,7 @@ def guardrails_of(config: Config, load_model: Callable[[], Model]) -> list[Guard
             on_failure=settings.on_failure,
             reviewer=settings.name or settings.reviewer,
         )
-        reviewer: Reviewer
-        if settings.reviewer == "model":
-            reviewer = ModelReviewer(load_model())
-        else:
-            reviewer = PatternReviewer(settings.patterns)
+        asks = settings.reviewer == "model"
+        reviewer: Reviewer = ModelReviewer(load_model()) if asks else PatternReviewer(settings.patterns)
         found.append(Guardrail(rule=rule, reviewer=reviewer))
     return found
