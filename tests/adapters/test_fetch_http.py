@@ -1,6 +1,8 @@
 """The fetcher against a public web on loopback: what it opens, what it sends, where it stops."""
 
 import gzip
+import socket
+import struct
 import zlib
 from pathlib import Path
 
@@ -44,7 +46,7 @@ async def test_each_url_of_the_list_is_fetched_or_refused_before_a_socket_is_ope
         web.names = {"example.com": [(PUBLIC,)], "redir-loop.test": [(PUBLIC,)], "a127.test": [("127.0.0.1",)]}
         host = line.url.partition("://")[2].partition("/")[0].removesuffix(".").lower()
         if line.answers:
-            web.names[host.encode("idna", "ignore").decode() if "\u00fc" in host else host] = list(line.answers)
+            web.names[host.replace("b\u00fccher", "xn--bcher-kva")] = list(line.answers)
         web.pages = {(asked, "/"): OK for asked in _hosts_as_sent()}
         web.pages["example.com:8443", "/a?b=1"] = web.pages["example.com", "/x"] = OK
         web.pages["redir.test", "/other"] = OK
@@ -204,7 +206,14 @@ async def test_a_server_that_speaks_no_tls_or_no_http_is_one_plain_sentence(tmp_
 
 
 async def test_a_connection_that_ends_early_is_told(tmp_path: Path) -> None:
+    async def reset(stream: anyio.abc.ByteStream) -> None:
+        raw = stream.extra(anyio.abc.SocketAttribute.raw_socket)
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
     async with world(tmp_path) as web:
+        web.page("http://example.com/", reset)
+        with pytest.raises(FetchFailedError, match="the connection was lost"):
+            await fetched(web, "http://example.com/")
         web.page("https://example.com/", answer("hello world")[:-5])
         assert "failed: the answer is no HTTP" in await fails(web, "https://example.com/")
 
@@ -246,8 +255,11 @@ async def test_the_deadline_covers_the_resolver_and_redirects_together(tmp_path:
 @pytest.mark.req("RES-71")
 async def test_headers_are_bounded(tmp_path: Path) -> None:
     async with world(tmp_path) as web:
-        web.page("https://example.com/fits", answer("hello", **{f"x_{n}": "v" * 1000 for n in range(60)}))
-        web.page("https://example.com/more", answer("hello", **{f"x_{n}": "v" * 1000 for n in range(66)}))
+        for page, count in (("fits", 60), ("more", 66)):
+            lines = "".join(f"x-{number}: {'v' * 1000}\r\n" for number in range(count))
+            web.page(
+                f"https://example.com/{page}", f"HTTP/1.1 200 OK\r\n{lines}content-length: 5\r\n\r\nhello".encode()
+            )
         web.page("https://example.com/flood", b"HTTP/1.1 200 OK\r\nx: " + b"v" * 3_000_000)
         assert (await fetched(web, "https://example.com/fits")).body == b"hello"
         assert await fails(web, "https://example.com/more") == "the headers are over 65536 bytes"
@@ -285,11 +297,24 @@ async def test_a_compression_bomb_ends_at_the_limit(encoding: str, tmp_path: Pat
         ("gzip", b"not gzip at all", "the compressed answer is broken"),
         ("gzip", gzip.compress(b"x" * 1000)[:-9], "the compressed answer ends too early"),
     ],
+    ids=["unknown", "nested", "broken", "cut"],
 )
 async def test_a_body_that_cannot_be_unpacked_is_refused(encoding: str, body: bytes, text: str, tmp_path: Path) -> None:
     async with world(tmp_path) as web:
         web.page("https://example.com/", answer(body, content_encoding=encoding))
         assert await fails(web, "https://example.com/") == text
+
+
+async def test_what_comes_behind_the_end_of_a_compressed_body_is_no_part_of_it(tmp_path: Path) -> None:
+    async def in_pieces(stream: anyio.abc.ByteStream) -> None:
+        await stream.send(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n")
+        for piece in (gzip.compress(b"hello"), b"more", b""):
+            await stream.send(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            await anyio.sleep(0.01)
+
+    async with world(tmp_path) as web:
+        web.page("https://example.com/", in_pieces)
+        assert (await fetched(web, "https://example.com/")).body == b"hello"
 
 
 async def test_an_answer_between_success_and_error_without_an_address_is_an_error(tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ class ScriptedWire:
     def settle(self, *, revision: str, stateless: bool) -> None:
         """Nothing depends on it."""
 
+    def standing(self) -> None:
+        """There is no stream."""
+
 
 def _connection(wire: ScriptedWire, notified: list[str] | None = None) -> SdkConnection:
     seen = [] if notified is None else notified

@@ -212,12 +212,6 @@ async def test_a_resumption_that_is_answered_with_what_may_not_be_ends_the_call(
         assert server.methods() == ["tools/call", "GET"]
 
 
-async def test_an_sse_server_is_refused_with_the_way_out() -> None:
-    with pytest.raises(McpFault, match="streamable HTTP"):
-        async with dialled(http_spec("http://127.0.0.1:9/", transport="sse")):
-            pytest.fail("it connected")
-
-
 async def test_what_breaks_inside_an_exchange_ends_that_call_alone(caplog: pytest.LogCaptureFixture) -> None:
     async with connected(tools__call=says(TEXT)) as (connection, _):
         with pytest.raises(McpFault) as caught:

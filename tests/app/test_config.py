@@ -14,6 +14,7 @@ from hilt.app.config import Rank
 from hilt.app.flags import Flags
 from hilt.app.load import read_layer
 from hilt.app.settings_schema import settings_schema
+from hilt.app.settings_shape import shape_of
 from hilt.core.errors import ConfigError
 from hilt.core.hook import HookEvent
 from hilt.core.session import Limits, Mode
@@ -91,6 +92,7 @@ WRONG = {
     "hooks: {Stop: [{command: a, timeout_s: 700}]}": (1, "hooks.Stop[0].timeout_s", "at most 600"),
     "hooks: {Stop: [{url: 'ftp://a'}]}": (1, "hooks.Stop[0].url", "an http or https URL"),
     "guardrails: [{match: [a]}]": (1, "guardrails[0].direction", "is missing"),
+    "guardrails: [null]": (1, "guardrails[0].direction", "is missing"),
     "mcp: {servers: [{name: a}]}": (1, "mcp.servers[0].url", "is missing"),
     "results: {a: 1}": (1, "results.a", "known keys are none so far"),
 }
@@ -213,7 +215,7 @@ def test_the_flag_for_tools_names_categories_none_or_all(machine: Machine) -> No
     assert machine.load().tools.enable == ("files.read",)
     assert machine.load(Flags(tools="none")).tools.enable == ()
     assert machine.load(Flags(tools="files, shell")).tools.enable == ("files", "shell")
-    assert machine.load(Flags(tools="all")).tools.enable == ("files", "shell")
+    assert machine.load(Flags(tools="all")).tools.enable == ("files", "shell", "skills", "web")
 
 
 @pytest.mark.req("CLI-54")
@@ -287,3 +289,9 @@ def test_the_schema_agrees_on_the_cases_of_this_file(text: str) -> None:
 @pytest.mark.req("CLI-56")
 def test_the_schema_is_a_schema() -> None:
     assert jsonschema_rs.meta.is_valid(settings_schema())
+
+
+@pytest.mark.parametrize("hint", [bytes, object, list[int], set[str], dict[int, str]])
+def test_settings_have_no_values_of_other_types(hint: object) -> None:
+    with pytest.raises(TypeError, match="settings have no values of type"):
+        shape_of(hint)

@@ -1,12 +1,15 @@
 """Reading files, environment and flags: what is data, what is trusted, where things lie, which servers."""
 
+import json
 from pathlib import Path
 
+import jsonschema_rs
 import pytest
 
 from hilt.adapters.mcp_approvals_file import McpApprovals
 from hilt.app.flags import Flags
 from hilt.app.load import Locations, load_config, process_environment
+from hilt.app.settings_schema import settings_schema
 from hilt.core.errors import ConfigError
 from hilt.core.permission import Effect, Scope
 from tests.app.places import Machine
@@ -292,8 +295,9 @@ def test_a_profile_that_cannot_be_used_is_never_used_without_its_credentials(mac
     with pytest.raises(ConfigError, match="oauth is not part"):
         machine.load()
     machine.user("mcp: {servers: [{name: a, url: 'https://a.example', auth: {mode: static_bearer}}]}")
-    with pytest.raises(ConfigError, match="static_bearer needs token_env"):
-        machine.load()
+    config = machine.load()
+    assert config.mcp_servers == ()
+    assert "static_bearer needs token_env" in config.warnings[0]
     machine.user("mcp: {servers: [{name: a, url: 'https://a.example', auth: {token_env: TOKEN}}]}")
     with pytest.raises(ConfigError, match="begins with HILT_ or MCP_"):
         machine.load()
@@ -312,3 +316,34 @@ def test_a_project_server_needs_trust_or_an_approval_of_exactly_it(machine: Mach
     assert [one.spec.url for one in machine.load().mcp_servers] == ["https://project.example"]
     machine.project_servers(SERVERS.format(name="a", host="changed"))
     assert [one.spec.url for one in machine.load().mcp_servers] == ["https://user.example"]
+
+
+@pytest.mark.req("MCP-01", "MCP-02", "MCP-14", "CLI-56")
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("a b", "https://a.example"),
+        ("a__b", "https://a.example"),
+        ("a-_b", "https://a.example"),
+        ("a_", "https://a.example"),
+        ("a" * 65, "https://a.example"),
+        ("a", "https://user:hunter2@a.example"),
+        ("a", "https://a.example/#x"),
+        ("a", "ftp://a.example"),
+        ("a", "https://"),
+        ("a", "https:/a.example"),
+    ],
+)
+def test_profiles_have_the_names_and_addresses_that_servers_may_have(machine: Machine, name: str, url: str) -> None:
+    document = {"mcp": {"servers": [{"name": name, "url": url}]}}
+    machine.user(json.dumps(document))
+    with pytest.raises(ConfigError, match=r"mcp\.servers\[0\]\.(name|url)") as caught:
+        machine.load()
+    assert "hunter2" not in str(caught.value)
+    assert not jsonschema_rs.validator_for(settings_schema()).is_valid(document)
+
+
+@pytest.mark.parametrize("name", ["a", "A-b_c", "_a", "-a", "a" * 64, "9"])
+def test_profiles_may_have_these_names(machine: Machine, name: str) -> None:
+    machine.user(json.dumps({"mcp": {"servers": [{"name": name, "url": "HTTPS://a.example:8/p?q=@"}]}}))
+    assert [one.spec.name for one in machine.load().mcp_servers] == [name]

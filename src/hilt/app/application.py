@@ -10,6 +10,8 @@ from hilt.app.stores import Store
 from hilt.core.permission import PermissionRule
 from hilt.engine.catalog import Catalog
 from hilt.engine.sessions import Sessions
+from hilt.engine.skills import SkillBook
+from hilt.engine.slash import SlashCommands
 from hilt.mcp.manager import McpManager
 from hilt.ports.clock import Clock
 from hilt.ports.hook import HookRunner
@@ -39,4 +41,6 @@ class App:
     hooks: Sequence[HookRunner] = ()
     workspace: str = ""
     mcp: Sequence[McpManager] = ()
+    slash: SlashCommands = field(default_factory=SlashCommands)
+    skills: SkillBook = field(default_factory=SkillBook)
     clock: Clock = field(default_factory=SystemClock)

@@ -16,7 +16,12 @@ from hilt.app.catalog import (
     check_parity,
 )
 from hilt.app.config import Config
+from hilt.app.mcp_extras import Brought
+from hilt.app.mcp_servers import client_names, sparing
+from hilt.app.mcp_tools import Generation, LiveTools
 from hilt.core.defaults import builtin_defaults
+from hilt.core.dialect import tools_max
+from hilt.core.disclosure import DisclosureSetup
 from hilt.core.errors import RequestError
 from hilt.core.mcp import McpServerSpec
 from hilt.core.permission import PermissionRule
@@ -24,6 +29,7 @@ from hilt.core.rulebook import RuleBook
 from hilt.core.session import Mode, SessionRecord, ToolFilter
 from hilt.engine.assembly import Assembly
 from hilt.engine.catalog import Catalog
+from hilt.engine.catalog_index import CatalogIndexes
 from hilt.engine.defaults import host_defaults
 from hilt.engine.funnel import Parts
 from hilt.engine.retained import Retained
@@ -34,15 +40,14 @@ from hilt.ports.query import JsonQuery
 from hilt.ports.results import RetainedResults
 from hilt.ports.runner import CommandRunner
 from hilt.ports.search import ToolIndex
-from hilt.ports.tool import Environment, Tool
+from hilt.ports.skill import SkillAuthor
+from hilt.ports.tool import Environment
 from hilt.ports.workspace import ReadLedger, Workspace
 
 logger = logging.getLogger(__name__)
 
 SessionCatalog = Callable[[SessionContext], Catalog]
-ClientTools = Callable[
-    [SessionRecord, Sequence[McpServerSpec]], Awaitable[tuple[Sequence[Tool], Callable[[], Awaitable[None]]]]
-]
+ClientTools = Callable[[Sequence[McpServerSpec]], Awaitable[Brought]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +67,10 @@ class Shared:
     load_model: Callable[[str], Model]
     session_catalog: SessionCatalog | None = None
     client_tools: ClientTools | None = None
+    live: LiveTools | None = None
     via_session: bool = False
     refuses_auto: str = ""
+    disclosure: DisclosureSetup = field(default_factory=DisclosureSetup)
 
 
 class SessionAssembler:
@@ -74,6 +81,7 @@ class SessionAssembler:
         self._defaults = builtin_defaults()
         self._known = frozenset(rule.tool for rule in self._defaults)
         self._built = frozenset(shared.parts.catalog.names)
+        self._indexes = CatalogIndexes()
 
     async def __call__(self, record: SessionRecord, client: Sequence[McpServerSpec]) -> Assembly:
         """Make the parts of a session; rules are read as they stand now.
@@ -86,21 +94,25 @@ class SessionAssembler:
         if record.mode is Mode.AUTO and shared.refuses_auto:
             raise RequestError(shared.refuses_auto, code="forbidden")
         layers = [*shared.layers, *_narrowing(record, shared.families)]
-        rules = await self._rules()
+        loaded = () if shared.rule_source is None else await shared.rule_source.load()
         model = shared.load_model(record.model)
-        brought: Sequence[Tool] = ()
-        close: Callable[[], Awaitable[None]] | None = None
+        brought = Brought()
         if client:
             if shared.client_tools is None:
                 raise RequestError("this application takes no MCP servers of a session", code="unsupported")
-            brought, close = await shared.client_tools(record, client)
+            brought = await shared.client_tools(client)
         try:
-            catalog = self._catalog(record, brought)
+            catalog = await self._catalog(record, brought)
         except BaseException:
-            if close is not None:
-                await close()
+            if brought.close is not None:
+                await brought.close()
             raise
-        return self._assembly(record, catalog, rules, model, layers=layers, close=close)
+        rules = [*shared.rules, *sparing(loaded, client_names(catalog, shared.families.reading.servers))]
+        refresh: Callable[[], Awaitable[None]] | None = None
+        if shared.live is not None and shared.session_catalog is None:
+            catalog, refresh = shared.live.follow(catalog)
+        made = self._assembly(record, catalog, rules, model, layers=layers, close=brought.close)
+        return replace(made, refresh=refresh)
 
     def _assembly(
         self,
@@ -116,21 +128,32 @@ class SessionAssembler:
         no_files = record.profile == NO_FILES_PROFILE
         ledger = ReadLedger(record.ledger)
         retained = Retained()
-        index = SessionToolIndex(catalog)
-        services = {ReadLedger: ledger, RetainedResults: retained, ToolIndex: index, **shared.services}
+        rulebook = RuleBook(
+            [*rules, *self._defaults, *host_defaults(catalog, self._known)], root=shared.root, home=shared.home
+        )
+        profile = model.capabilities.profile
+        waiting = {} if shared.live is None else {"waiting": shared.live.waiting}
+        index = SessionToolIndex(catalog, self._indexes.of(catalog), rules=rulebook, profile=profile, **waiting)
+        author = SkillAuthor(model=model.name)
+        own = {ReadLedger: ledger, RetainedResults: retained, ToolIndex: index, SkillAuthor: author}
+        services: dict[type, object] = {**own, **shared.services}
         env = Environment(
             workspace=None if no_files else shared.workspace,
             runner=None if no_files else shared.runner,
             services=services,
             session_id=record.id,
         )
-        defaults = [*self._defaults, *host_defaults(catalog, self._known)]
         parts = replace(
             shared.parts,
             catalog=catalog,
             model=model,
             env=env,
-            rules=RuleBook([*rules, *defaults], root=shared.root, home=shared.home),
+            rules=rulebook,
+            disclosure=replace(
+                shared.disclosure,
+                window_tokens=model.capabilities.window_tokens,
+                tools_max=tools_max(profile),
+            ),
             keep=retained.keep,
             filters=JsonQuery in services,
             lost_servers=record.client_servers if close is None else (),
@@ -152,24 +175,24 @@ class SessionAssembler:
             refuses_auto=shared.refuses_auto,
         )
 
-    async def _rules(self) -> Sequence[PermissionRule]:
-        source = self._shared.rule_source
-        return [*self._shared.rules, *(() if source is None else await source.load())]
-
-    def _catalog(self, record: SessionRecord, client: Sequence[Tool]) -> Catalog:
+    async def _catalog(self, record: SessionRecord, brought: Brought) -> Catalog:
         shared = self._shared
         context = SessionContext(session_id=record.id, profile=record.profile)
         if shared.session_catalog is not None:
             return shared.session_catalog(context)
-        if not client and not shared.families.has_factories and not record.profile:
-            return shared.parts.catalog
-        own = assemble(shared.families, context, client=client)
+        now = Generation(families=shared.families, catalog=shared.parts.catalog)
+        if shared.live is not None:
+            now = await shared.live.now(now, self._take_later)
+        client = brought.tools
+        if not brought.servers and not shared.families.has_factories and not record.profile:
+            return now.catalog
+        own = assemble(now.families, context, client=client, client_servers=brought.servers)
         own.report_skipped()
         self._take_later(own, no_files=record.profile == NO_FILES_PROFILE)
-        check_parity(shared.parts.catalog, own, client=client, profile=record.profile)
+        check_parity(now.catalog, own, client=client, profile=record.profile, brought=bool(brought.servers))
         return own
 
-    def _take_later(self, own: Catalog, *, no_files: bool) -> None:
+    def _take_later(self, own: Catalog, *, no_files: bool = False) -> None:
         """Take over what was registered in the shared catalog, or withdrawn from it, since it was built."""
         shared = self._shared.parts.catalog
         for name in sorted(shared.names):
@@ -201,6 +224,11 @@ def settings_filter(config: Config) -> Sequence[ToolFilter]:
     """Return the layer of the settings, none where they filter nothing."""
     allow = None if config.tools.allow == ("*",) else config.tools.allow
     return [ToolFilter(allow=allow, deny=config.tools.deny)] if allow is not None or config.tools.deny else []
+
+
+def disclosure_setup(config: Config) -> DisclosureSetup:
+    """Return when the settings want tools listed in short."""
+    return DisclosureSetup(mode=config.disclosure.mode, window_share=config.disclosure.window_share)
 
 
 def refuses_auto(config: Config) -> str:

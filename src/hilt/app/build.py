@@ -5,7 +5,7 @@ The heavy libraries (the MCP SDK, the providers' clients) are loaded here when s
 
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -22,23 +22,20 @@ from hilt.adapters.permission_file import PermissionFiles
 from hilt.adapters.runner_process import ProcessPlaces, ProcessRunner, find_program, is_posix, passed_on
 from hilt.adapters.workspace_local.files import LocalWorkspace
 from hilt.app.application import App, ViaSession
-from hilt.app.assembly import (
-    SessionAssembler,
-    SessionCatalog,
-    Shared,
-    refuses_auto,
-    settings_filter,
-)
+from hilt.app.assembly import SessionAssembler, SessionCatalog, Shared, disclosure_setup, refuses_auto, settings_filter
 from hilt.app.catalog import Families, SessionContext, ToolFactory, assemble, checked_categories
 from hilt.app.config import Config
 from hilt.app.hooks import guardrails_of, hook_runners
+from hilt.app.mcp_extras import Brought, brought, reading, slash_commands, toolhive_servers, wanted_lists
 from hilt.app.mcp_servers import client_servers, mounted_servers
+from hilt.app.mcp_tools import dialing, live_tools, manager_of
 from hilt.app.no_model import NO_MODEL
 from hilt.app.query import with_queries
 from hilt.app.secrets import redactor
+from hilt.app.skills import LoadedSkills, SkillSources, load_skills
 from hilt.app.stores import Store, StoreSetup, open_store
 from hilt.builtins.shell.shell import Shell, ShellPolicy
-from hilt.core.errors import ConfigError, HarnessFault, RequestError
+from hilt.core.errors import ConfigError, HarnessFault
 from hilt.core.event import Event
 from hilt.core.mcp import McpLimits, McpServerSpec
 from hilt.core.mcp_entry import secret_values
@@ -78,6 +75,7 @@ class _Given:
     approver: Approver | ViaSession | None
     services: Mapping[type, object]
     mcp_servers: Sequence[McpServerSpec]
+    skill_sources: SkillSources
     session_catalog: SessionCatalog | None
     clock: Clock
     has_config: bool = False
@@ -102,7 +100,7 @@ async def build(  # noqa: PLR0913 - the library's front door, keyword-only, as c
     clock: Clock | None = None,
     services: Mapping[type, object] | None = None,
     mcp_servers: Sequence[McpServerSpec] = (),
-    skill_sources: Sequence[object] = (),
+    skill_sources: SkillSources = (),
     session_catalog: SessionCatalog | None = None,
     on_event: Callable[[Event], None] | None = None,
     enable_builtins: bool = False,
@@ -129,12 +127,10 @@ async def build(  # noqa: PLR0913 - the library's front door, keyword-only, as c
         "comms": enable_comms,
     }
     wanted = {*enable, *(name for name, on in switches.items() if on)}
-    if skill_sources:
-        raise ConfigError("skills are not part of this version", key="skill_sources")
     settings = config or Config()
     given = _Given(
         config=settings,
-        root=_root(workspace, settings),
+        root=os.path.realpath(settings.workspace_root or "." if workspace is None else workspace),  # noqa: ASYNC240 - once, before anything runs beside it
         enable=checked_categories(wanted or (settings.tools.enable if config is not None else ())),
         model=model,
         tools=tools,
@@ -146,6 +142,7 @@ async def build(  # noqa: PLR0913 - the library's front door, keyword-only, as c
         approver=approver,
         services=services or {},
         mcp_servers=mcp_servers,
+        skill_sources=skill_sources,
         session_catalog=session_catalog,
         clock=clock or SystemClock(),
         has_config=config is not None,
@@ -166,10 +163,6 @@ async def build(  # noqa: PLR0913 - the library's front door, keyword-only, as c
         raise
 
 
-def _root(workspace: str | os.PathLike[str] | None, settings: Config) -> str:
-    return os.path.realpath(os.fspath(workspace) if workspace is not None else settings.workspace_root or ".")
-
-
 class _Builder:
     """Puts the application together and remembers what must end with it."""
 
@@ -179,7 +172,9 @@ class _Builder:
         self._execution = AsyncioExecution()
         self._servers = mounted_servers(given.config, given.mcp_servers)
         hidden = [value for spec in self._servers for value in secret_values(spec)]
+        hidden.append(given.config.environment.get(given.config.web.search.key_env or "", ""))
         self._redactor = redactor(given.config.environment, hidden)
+        self._services = dict(with_queries(given.services, stack))
         self._tasks: TaskGroup | None = None
         self._models: dict[str, Model] = {}
         self.managers: list[McpManager] = []
@@ -194,14 +189,10 @@ class _Builder:
         self._stack.callback(opened.close)
         tasks = self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
-        shared = await self._shared(recorder or opened.calls)
-        host = Host(
-            store=opened.sessions,
-            log=opened.events,
-            clock=given.clock,
-            tasks=tasks,
-            receivers=() if on_event is None else (on_event,),
-        )
+        skills = await load_skills(given.config, given.skill_sources, given.enable, root=given.root, clock=given.clock)
+        shared = await self._shared(recorder or opened.calls, skills)
+        receivers = () if on_event is None else (on_event,)
+        host = Host(store=opened.sessions, log=opened.events, clock=given.clock, tasks=tasks, receivers=receivers)
         assembler = SessionAssembler(shared)
         sessions = Sessions(
             host,
@@ -223,20 +214,25 @@ class _Builder:
             hooks=shared.parts.hooks,
             workspace=given.root,
             mcp=self.managers,
+            slash=slash_commands(given.config, self.managers, before=skills.expanders),
+            skills=skills.book,
             clock=given.clock,
         )
 
-    async def _shared(self, recorder: ToolCallRecorder) -> Shared:
+    async def _shared(self, recorder: ToolCallRecorder, skills: LoadedSkills) -> Shared:
         given, config = self._given, self._given.config
-        workspace = self._workspace()
         runner, shell = self._shell()
         families = Families(
             enable=given.enable,
             shell=shell,
+            web=self._web(tools=True) if "web" in given.enable else (),
             tools=given.tools,
             sources=given.sources,
             own_names=given.own_names,
             mcp=await self._mcp_tools(),
+            reading=reading(config, self.managers),
+            skills=skills,
+            mounted=any(server.state == "ready" for manager in self.managers for server in manager.servers),
         )
         catalog = assemble(families, SessionContext())
         catalog.report_skipped()
@@ -268,17 +264,19 @@ class _Builder:
             families=families,
             rules=given.rules,
             rule_source=self._rule_source(),
-            workspace=workspace,
+            workspace=self._workspace(),
             runner=runner,
             root=given.root,
             home=config.home,
-            services=with_queries(given.services, self._stack),
+            services=self._services,
             layers=settings_filter(config),
             load_model=self._model,
             session_catalog=given.session_catalog,
             client_tools=self._client_tools,
+            live=live_tools(config, self.managers),
             via_session=isinstance(given.approver, ViaSession),
             refuses_auto=refuses_auto(config),
+            disclosure=disclosure_setup(config),
         )
 
     def _workspace(self) -> LocalWorkspace | None:
@@ -305,11 +303,18 @@ class _Builder:
         policy = ShellPolicy(mode=shell.policy.mode, patterns=shell.policy.patterns)
         return runner, [Shell(policy=policy, posix=is_posix(program))]
 
+    def _web(self, *, tools: bool) -> Sequence[Tool]:
+        """Provide what fetches, which is loaded here, and the tools of the category web where they are wanted."""
+        from hilt.app.web import provide_fetcher, web_tools
+
+        return web_tools(self._given.config, self._services) if tools else provide_fetcher(self._services)
+
     async def _mcp_tools(self) -> Sequence[Tool]:
         """Mount the servers of the process and return their tools."""
-        if not self._servers:
+        found = await toolhive_servers(self._given.config, self._servers)
+        if not self._servers and not found:
             return ()
-        manager = await self._mount(self._servers, wait=self._given.config.mcp.wait)
+        manager = await self._mount([*self._servers, *found], wait=self._given.config.mcp.wait)
         self._stack.push_async_callback(manager.close)
         self.managers.append(manager)
         return manager.tools()
@@ -321,27 +326,20 @@ class _Builder:
             raise HarnessFault("MCP servers are mounted inside the application's task group")
         given = self._given
         environment = given.config.environment if given.has_config else dict(os.environ)
-        dialer = SdkDialer(
-            self._tasks, root=Path(given.root), environment=environment, version=version("hilt"), limits=McpLimits()
-        )
-        manager = McpManager(servers, dialer, limits=McpLimits())
+        options = dialing(given.root, self._services)
+        dialer = SdkDialer(self._tasks, environment=environment, version=version("hilt"), **options)
+        manager = manager_of(servers, dialer, given.config, limits=McpLimits(), lists=wanted_lists(given.config))
+        self._web(tools=False)
         await manager.start(self._tasks, wait=wait)
         return manager
 
-    async def _client_tools(
-        self, record: SessionRecord, servers: Sequence[McpServerSpec]
-    ) -> tuple[Sequence[Tool], Callable[[], Awaitable[None]]]:
+    async def _client_tools(self, servers: Sequence[McpServerSpec]) -> Brought:
         """Mount the servers that the creator of a session brings: all of them, or none.
 
         Raises:
             RequestError: An entry is not allowed, or one does not answer.
         """
-        manager = await self._mount(client_servers(self._given.config, servers), wait="all")
-        failed = [report.name for report in manager.reports() if report.state != "ready"]
-        if failed:
-            await manager.close()
-            raise RequestError(f"MCP server {failed[0]!r} cannot be reached", code="client_mcp_unreachable")
-        return manager.tools(), manager.close
+        return await brought(await self._mount(client_servers(self._given.config, servers), wait="all"))
 
     def _rule_source(self) -> PermissionFiles | None:
         config = self._given.config

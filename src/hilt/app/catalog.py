@@ -2,15 +2,19 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from hilt.app.mcp_extras import Reading
 from hilt.app.query import mcp_query_tools
+from hilt.app.skills import LoadedSkills
 from hilt.builtins.files import files_tools, read_tools
 from hilt.builtins.meta.read_result import ReadResult
 from hilt.builtins.meta.tool_search import ToolSearch
 from hilt.core.errors import ConfigError, DuplicateToolError, InvalidSpecError, RequestError
-from hilt.engine.catalog import Catalog
+from hilt.engine.catalog import CLIENT_FAMILY, Catalog
 from hilt.engine.source_tool import source_tools
+from hilt.mcp.fetch import FetchMcpResource
+from hilt.mcp.server import McpServer
 from hilt.ports.tool import Tool, ToolSource
 
 BUILTIN = "builtin"
@@ -50,7 +54,7 @@ CATEGORY_TOOLS: Mapping[str, tuple[str, ...]] = {
 }
 """Every category and its tools (builtins.md section 1)."""
 
-BUILT = frozenset({"files", "files.read", "shell"})
+BUILT = frozenset({"files", "files.read", "shell", "web", "skills"})
 """The categories that this version can enable."""
 
 META_NAMES = ("ReadResult", "ToolSearch")
@@ -76,14 +80,18 @@ ToolFactory = Callable[[SessionContext], Tool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Families:
-    """Where the tools of each family come from."""
+    """Where the tools of each family come from; `mounted` says that an MCP server of the process is ready."""
 
     enable: frozenset[str] = frozenset()
     shell: Sequence[Tool] = ()
+    web: Sequence[Tool] = ()
     tools: Sequence[Tool | ToolFactory] = ()
     sources: Sequence[ToolSource] = ()
     own_names: frozenset[str] = frozenset()
     mcp: Sequence[Tool] = ()
+    reading: Reading = field(default_factory=Reading)
+    skills: LoadedSkills = field(default_factory=LoadedSkills)
+    mounted: bool = False
 
     @property
     def has_factories(self) -> bool:
@@ -113,7 +121,13 @@ def checked_categories(names: Iterable[str]) -> frozenset[str]:
     return wanted
 
 
-def assemble(families: Families, context: SessionContext, *, client: Sequence[Tool] = ()) -> Catalog:
+def assemble(
+    families: Families,
+    context: SessionContext,
+    *,
+    client: Sequence[Tool] = (),
+    client_servers: Sequence[McpServer] = (),
+) -> Catalog:
     """Build a catalog: every family in order, for the application (`context` empty) or for one session.
 
     Raises:
@@ -121,19 +135,25 @@ def assemble(families: Families, context: SessionContext, *, client: Sequence[To
     """
     no_files = context.profile == NO_FILES_PROFILE
     catalog = Catalog()
-    for tool in _builtins(families, no_files):
+    for tool in [*_builtins(families, no_files), *families.web]:
         catalog.register(tool, source=BUILTIN)
     hosts = [
         (tool, source) for tool, source in _hosts(families, context) if not (no_files and _name(tool) in NEEDS_FILES)
     ]
-    if catalog.names or hosts or families.mcp or client:
+    last = [*families.skills.skill, *(() if no_files else families.skills.draft)]
+    if catalog.names or hosts or families.mcp or families.mounted or client or client_servers or last:
         catalog.register(ReadResult(), source=BUILTIN)
         catalog.register(ToolSearch(), source=BUILTIN)
     for tool, source in hosts:
         _host(catalog, tool, source, own_names=families.own_names)
     catalog.register_family("mcp", families.mcp)
     catalog.register_family("mcp", mcp_query_tools([*families.mcp, *client]), source=BUILTIN)
-    catalog.register_family("client-mcp", client)
+    if families.mounted or client_servers:
+        catalog.register_family("mcp", [FetchMcpResource()], source=BUILTIN)
+    catalog.register_family("mcp", families.reading.tools(client_servers), source=BUILTIN)
+    catalog.register_family(CLIENT_FAMILY, client)
+    catalog.register_family("skill", families.skills.skill, source=BUILTIN)
+    catalog.register_family("draft", () if no_files else families.skills.draft, source=BUILTIN)
     return catalog
 
 
@@ -197,8 +217,12 @@ def _made(item: Tool | ToolFactory, context: SessionContext) -> Tool:
     return item if factory is None else factory(context)  # type: ignore[return-value]  # no factory, so a Tool
 
 
-def check_parity(shared: Catalog, own: Catalog, *, client: Sequence[Tool], profile: str) -> None:
+def check_parity(
+    shared: Catalog, own: Catalog, *, client: Sequence[Tool], profile: str, brought: bool = False
+) -> None:
     """Hold a session's catalog against the shared one: the same names, and those of its client MCP servers.
+
+    `brought` says that it has such servers, with tools or without.
 
     Raises:
         RequestError: A name is missing or too many; names the first.
@@ -210,7 +234,7 @@ def check_parity(shared: Catalog, own: Catalog, *, client: Sequence[Tool], profi
         expected = set()
     elif not shared.names:
         expected |= set(META_NAMES)
-    if client:
+    if client or brought:
         expected |= set(MCP_META_NAMES) & set(own.names)
     wrong = sorted(expected ^ set(own.names))
     if wrong:

@@ -23,7 +23,7 @@ from hilt.mcp.manager import ServerReport
 
 State = Literal["ok", "note", "wrong"]
 SERVERS_S = 20.0
-WHOLE_S = 50.0
+WHOLE_S = 45.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

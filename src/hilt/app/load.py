@@ -25,6 +25,7 @@ from hilt.app.load_mcp import Admission, ServerFile, load_servers
 from hilt.app.settings import Settings
 from hilt.app.settings_decode import decode_document
 from hilt.app.settings_shape import section
+from hilt.app.skill_places import placed, withheld
 from hilt.app.trust import is_trusted, left_out
 from hilt.core.errors import ConfigError
 from hilt.core.permission import Effect, PermissionRule, Scope
@@ -111,10 +112,12 @@ def load_config(
     servers = load_servers(
         flags, config.mcp, server_files(root, places.user_config_dir, places.home), admission, sources=settings.sources
     )
+    more = [("MCP servers", len(servers.withheld)), *(() if trusted else withheld(root, config.skills))]
     return replace(
         config,
         workspace_root=str(root),
         extra_roots=_extra_roots(flags, config, root=root, cwd=cwd or Path.cwd(), home=places.home),
+        skills=placed(config, root=root, cwd=cwd or Path.cwd(), home=places.home),
         home=str(places.home),
         user_config_dir=str(places.user_config_dir),
         state_dir=str(places.state_dir),
@@ -126,7 +129,7 @@ def load_config(
         rule_flags=rules,
         mcp_servers=servers.chosen,
         mcp_withheld=servers.withheld,
-        warnings=(*_warnings(screened, len(servers.withheld)), *servers.warnings),
+        warnings=(*_warnings(screened, more), *servers.warnings),
     )
 
 
@@ -223,9 +226,9 @@ def _from(root: Path, name: str, home: Path) -> Path:
     return home / name[2:] if name.startswith("~/") else root / name
 
 
-def _warnings(screened: Sequence[Screened], servers: int) -> list[str]:
+def _warnings(screened: Sequence[Screened], more: Sequence[tuple[str, int]]) -> list[str]:
     keys = [key for one in screened for key in one.operator_keys]
     told = [f"operator keys of a project's file are not used: {', '.join(keys)}"] if keys else []
     counts = [(what, count) for one in screened for what, count in one.untrusted.items()]
-    withheld = left_out([*counts, ("MCP servers", servers)])
-    return [*told, withheld] if withheld else told
+    untrusted = left_out([*counts, *more])
+    return [*told, untrusted] if untrusted else told

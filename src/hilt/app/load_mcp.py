@@ -9,7 +9,7 @@ from hilt.adapters.mcp_config_file import read_servers
 from hilt.app.config import Source
 from hilt.app.flags import Flags
 from hilt.app.settings_decode import KeyPath
-from hilt.app.settings_mcp import McpProfile, McpSettings
+from hilt.app.settings_mcp import McpProfile, McpSettings, ProfileAuth
 from hilt.core.errors import ConfigError
 from hilt.core.mcp import ChosenServer, McpServerSpec, ServerOrigin, merge_servers, parse_server_flag
 from hilt.core.mcp_entry import admitted
@@ -101,28 +101,36 @@ def _patient(spec: McpServerSpec, connect_timeout_s: float) -> McpServerSpec:
 
 
 def _profiles(profiles: Sequence[McpProfile], where: Source) -> tuple[list[McpServerSpec], list[str]]:
+    """Return the profiles that can be used, and why each other one is left out.
+
+    Raises:
+        ConfigError: One that is required cannot be used, or an address is not allowed.
+    """
     specs: list[McpServerSpec] = []
     warnings: list[str] = []
     for profile in profiles:
-        if profile.auth.mode == "oauth":
-            text = f"MCP server {profile.name!r}: auth.mode oauth is not part of this version"
-            if profile.required:
-                raise ConfigError(text, source=where.name, line=where.line, key="mcp.servers")
+        lacks = _lacks(profile.auth)
+        text = f"MCP server {profile.name!r}: {lacks}"
+        if lacks and profile.required:
+            raise ConfigError(text, source=where.name, line=where.line, key="mcp.servers")
+        if lacks:
             warnings.append(f"{text}; the server is not used")
-            continue
-        specs.append(_spec(profile, where))
+        else:
+            specs.append(_spec(profile, where))
     return specs, warnings
+
+
+def _lacks(auth: ProfileAuth) -> str:
+    """Return why a profile cannot present its credentials, "" where it can; it is never used without them."""
+    if auth.mode == "oauth":
+        return "auth.mode oauth is not part of this version"
+    if auth.mode == "static_bearer" and auth.token_env is None:
+        return "auth.mode static_bearer needs token_env"
+    return ""
 
 
 def _spec(profile: McpProfile, where: Source) -> McpServerSpec:
     bearer = profile.auth.mode == "static_bearer"
-    if bearer and profile.auth.token_env is None:
-        raise ConfigError(
-            f"MCP server {profile.name!r}: static_bearer needs token_env",
-            source=where.name,
-            line=where.line,
-            key="mcp.servers.auth.token_env",
-        )
     spec = McpServerSpec(
         name=profile.name,
         url=profile.url,

@@ -3,13 +3,38 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from hilt.app.config import Config
 from hilt.core.errors import ConfigError, RequestError
-from hilt.core.mcp import ChosenServer, McpServerSpec, check_distinct, check_server_name
+from hilt.core.mcp import ChosenServer, McpServerSpec, check_distinct, check_server_name, same_name_key
 from hilt.core.mcp_entry import MissingVariableError, prepare_server
+from hilt.core.mcp_url import is_loopback
+from hilt.core.permission import Effect, PermissionRule
+from hilt.engine.catalog import CLIENT_FAMILY, Catalog
+from hilt.mcp.server import McpServer
+from hilt.mcp.tools import RemoteTool
 
 logger = logging.getLogger(__name__)
+
+CLIENT_SERVERS_MAX: Final = 8
+CLIENT_CONNECT_S: Final = 10.0
+_REFUSED_HEADERS: Final = frozenset(
+    {
+        "connection",
+        "content-length",
+        "host",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "trailers",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
 
 
 def mounted_servers(config: Config, given: Sequence[McpServerSpec]) -> list[McpServerSpec]:
@@ -48,21 +73,71 @@ def client_servers(config: Config, given: Sequence[McpServerSpec]) -> list[McpSe
     """Return the entries that the creator of a session brings, ready to dial; they see nothing of the environment.
 
     Raises:
-        RequestError: A name or address is not allowed, an entry names a variable, or a process would start in
-            spite of `--no-stdio`.
+        RequestError: There are too many, a name, address or header is not allowed, an entry names a variable, or a
+            process would start in spite of `--no-stdio`. It shows no value of a header.
     """
+    if len(given) > CLIENT_SERVERS_MAX:
+        raise RequestError(f"{len(given)} MCP servers are brought; {CLIENT_SERVERS_MAX} are the most")
     try:
-        for spec in given:
-            check_server_name(spec.name, source="mcp_servers")
         check_distinct(given)
-        asked = [ChosenServer(spec=replace(spec, origin="client", required=False)) for spec in given]
-        ready = [prepare_server(server, {}) for server in asked]
+        ready = [_client_server(spec) for spec in given]
+    except MissingVariableError as exc:
+        what = exc.variable if not exc.field.startswith("headers.") else "a variable"
+        raise RequestError(f"{exc.field} of an MCP server names {what}; no variable is filled in here") from None
     except ConfigError as exc:
         raise RequestError(str(exc)) from exc
     process = next((spec.name for spec in ready if spec.transport == "stdio"), None)
     if config.no_stdio and process is not None:
         raise RequestError(f"MCP server {process!r} is a process, which --no-stdio forbids", code="forbidden")
     return ready
+
+
+def _client_server(given: McpServerSpec) -> McpServerSpec:
+    """Return one entry as it is dialled.
+
+    Raises:
+        ConfigError: It is not allowed.
+    """
+    check_server_name(given.name, source="mcp_servers")
+    asked = replace(
+        given,
+        origin="client",
+        source="mcp_servers",
+        required=False,
+        insecure_http=False,
+        pass_headers=None,
+        connect_timeout_s=min(given.connect_timeout_s, CLIENT_CONNECT_S),
+    )
+    ready = prepare_server(ChosenServer(spec=asked), {})
+    if ready.transport == "stdio":
+        return ready
+    scheme = ready.url.partition(":")[0].lower()
+    if scheme != "https" and not is_loopback(ready.url):
+        raise ConfigError(f"MCP server {given.name!r}: its URL is neither https nor on this machine", key="url")
+    for name in ready.headers:
+        key = name.strip().lower()
+        if key in _REFUSED_HEADERS or key.startswith("mcp-"):
+            raise ConfigError(f"MCP server {given.name!r} may not set the header {name!r}", key="headers")
+    return ready
+
+
+def client_names(catalog: Catalog, servers: Sequence[McpServer]) -> frozenset[str]:
+    """Return the tools of a session's own servers that bear the name of a server of the process."""
+    shared = {same_name_key(server.spec.name) for server in servers}
+    return frozenset(
+        entry.spec.name
+        for entry in catalog.entries()
+        if entry.family == CLIENT_FAMILY
+        and isinstance(entry.tool, RemoteTool)
+        and same_name_key(entry.tool.server) in shared
+    )
+
+
+def sparing(rules: Sequence[PermissionRule], names: frozenset[str]) -> Sequence[PermissionRule]:
+    """Return the rules with no allow among them that covers the named tools; asks and denies stay as they are."""
+    if not names:
+        return rules
+    return [replace(rule, spares=names) if rule.effect is Effect.ALLOW else rule for rule in rules]
 
 
 def _tell_hidden(server: ChosenServer) -> None:

@@ -131,9 +131,12 @@ class CommsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSearchSettings:
-    """Where the web is searched; `key_env` names the variable that holds the key."""
+    """Where the web is searched; `key_env` names the variable that holds the key.
 
-    backend: Literal["searxng", "exa", "brave"] | None = None
+    `custom` is any service that answers a GET with `q` and `count` with `{"results": [{"title", "url", "snippet"}]}`.
+    """
+
+    backend: Literal["searxng", "exa", "brave", "custom"] | None = None
     url: str | None = None
     key_env: str | None = None
 

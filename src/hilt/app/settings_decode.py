@@ -18,6 +18,7 @@ from hilt.app.settings_shape import (
     number,
 )
 from hilt.core.errors import ConfigError
+from hilt.core.mcp_url import shown_url
 from hilt.core.yaml_document import Located
 
 KeyPath = tuple[str, ...]
@@ -47,9 +48,7 @@ def decode_document(shape: SectionShape, document: Located, *, source: str) -> l
         ConfigError: A key is unknown, or a value is not of its type; names source, line and dotted key.
     """
     return list(
-        _Decoder(source).leaves(
-            Key(name="", shape=shape, required=False, operator=False, adds=False), document, ()
-        )
+        _Decoder(source).leaves(Key(name="", shape=shape, required=False, operator=False, adds=False), document, ())
     )
 
 
@@ -76,7 +75,8 @@ def _kind(value: object) -> str:
         case int() | float():
             return f"{value}"
         case str():
-            return repr(value if len(value) <= 40 else value[:40] + "…")
+            told = shown_url(value) if "://" in value else value
+            return repr(told if len(told) <= 40 else told[:40] + "…")
         case tuple():
             return "a list"
         case _:
@@ -171,9 +171,7 @@ class _Decoder:
         if not isinstance(node.value, str) or node.value not in shape.words:
             near = get_close_matches(str(node.value), shape.words, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise self.fault(
-                node, path, f"expected one of {', '.join(shape.words)}, got {_kind(node.value)}{hint}"
-            )
+            raise self.fault(node, path, f"expected one of {', '.join(shape.words)}, got {_kind(node.value)}{hint}")
         return node.value if shape.kind is None else shape.kind(node.value)
 
     def _entries(self, node: Located, path: KeyPath) -> list[tuple[Located, KeyPath]]:
@@ -218,8 +216,7 @@ class _Decoder:
         values = {
             name: self.value(shape.keys[name].shape, child, (*path, name))
             for name, child in table.items()
-            if child.value is not None
-            or not isinstance(shape.keys[name].shape, SectionShape | ListShape | MapShape)
+            if child.value is not None or not isinstance(shape.keys[name].shape, SectionShape | ListShape | MapShape)
         }
         made: object = shape.kind(**values)
         return made

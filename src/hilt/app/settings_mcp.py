@@ -8,7 +8,20 @@ from hilt.app.settings_shape import OPERATOR, Bounds, Written
 SecretVariable = Annotated[
     str, Written("the name of a variable that begins with HILT_ or MCP_", (r"(HILT|MCP)_[A-Za-z0-9_]+",))
 ]
-Url = Annotated[str, Written("an http or https URL", (r"https?://[^\s]+",))]
+Url = Annotated[
+    str,
+    Written(
+        "an http or https URL without user, password and fragment",
+        (r"[hH][tT][tT][pP][sS]?://[^\s/?#@\\]+([/?][^\s#\\]*)?",),
+    ),
+]
+ServerName = Annotated[
+    str,
+    Written(
+        "a server name: 1 to 64 of A-Z a-z 0-9 _ -, no two of _ - side by side and none at the end",
+        (r"[A-Za-z0-9_-]{1,64}", r"[_-]?([A-Za-z0-9]+[_-])*[A-Za-z0-9]+"),
+    ),
+]
 Name = Annotated[str, Written("a text that is not empty", (r"[\s\S]*\S[\s\S]*",))]
 
 
@@ -80,7 +93,7 @@ class ProfileAuth:
 class McpProfile:
     """One server of the operator."""
 
-    name: Name
+    name: ServerName
     url: Url
     required: bool = False
     auth: ProfileAuth = field(default_factory=ProfileAuth)

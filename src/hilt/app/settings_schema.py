@@ -76,6 +76,4 @@ def _section(shape: SectionShape) -> Schema:
 
 def _or_null(schema: Schema) -> Schema:
     kind = schema.get("type")
-    return (
-        {**schema, "type": [kind, "null"]} if isinstance(kind, str) else {"anyOf": [schema, {"type": "null"}]}
-    )
+    return {**schema, "type": [kind, "null"]} if isinstance(kind, str) else {"anyOf": [schema, {"type": "null"}]}

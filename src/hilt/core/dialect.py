@@ -46,6 +46,15 @@ NAME_RULES: Mapping[str, NameRule] = {
 }
 
 
+TOOLS_MAX: Mapping[str, int] = {"openai": 128, "openai-strict": 128, "anthropic": 10_000, GENERIC: 128}
+_UNLIMITED = frozenset({"gemini", "gemini-json", "bedrock"})
+
+
+def tools_max(profile: str) -> int | None:
+    """Return how many tools a request of the profile takes, None without a limit; an unknown profile is `generic`."""
+    return None if profile in _UNLIMITED else TOOLS_MAX.get(profile, TOOLS_MAX[GENERIC])
+
+
 def wire_name(name: str, profile: str) -> str:
     """Return the name that a provider of `profile` is sent; an unknown profile is `generic`.
 
@@ -99,6 +108,4 @@ def wire_names(names: Iterable[str], profile: str) -> WireNames:
         else:
             to_wire[name] = sent
             to_canonical[sent] = name
-    return WireNames(
-        profile=profile, to_wire=to_wire, to_canonical=to_canonical, withheld=frozenset(withheld)
-    )
+    return WireNames(profile=profile, to_wire=to_wire, to_canonical=to_canonical, withheld=frozenset(withheld))

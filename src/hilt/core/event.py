@@ -30,12 +30,29 @@ class TurnStart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnTokens:
+    """Tokens of a turn's tools: definitions as listed, full specs given so far, results of the turn.
+
+    `full` is what listing every tool in full would cost, `saved` what is left of it after all that disclosure costs.
+    `counter` says how they are counted: `provider` or `bytes/4`.
+    """
+
+    counter: str = "bytes/4"
+    listed: int = 0
+    hydrated: int = 0
+    results: int = 0
+    full: int = 0
+    saved: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnd:
     """A model request and its calls are done; `calls` is their number."""
 
     kind: ClassVar[str] = "turn.end"
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
+    tokens: TurnTokens | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +232,7 @@ _AS_IT_IS = (bool, int, float)
 _NAMES: dict[type, tuple[str, ...]] = {}
 
 
-def _names(kind: type[EventBody] | type[Usage]) -> tuple[str, ...]:
+def _names(kind: type[EventBody | Usage | TurnTokens]) -> tuple[str, ...]:
     known = _NAMES.get(kind)
     if known is None:
         known = _NAMES[kind] = tuple(item.name for item in fields(kind))
@@ -225,8 +242,8 @@ def _names(kind: type[EventBody] | type[Usage]) -> tuple[str, ...]:
 def _plain(value: object) -> object:
     if isinstance(value, ToolResult):
         return value.to_json()
-    if isinstance(value, Usage):
-        return {name: getattr(value, name) for name in _names(Usage)}
+    if isinstance(value, Usage | TurnTokens):
+        return {name: getattr(value, name) for name in _names(type(value))}
     if isinstance(value, StopReason):
         return str(value)
     if isinstance(value, Mapping):

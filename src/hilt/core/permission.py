@@ -27,7 +27,10 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionRule:
-    """One rule as written: `tool` pattern, `body` between the brackets (None without any), effect, origin."""
+    """One rule as written: `tool` pattern, `body` between the brackets (None without any), effect, origin.
+
+    `spares` are tools that it says nothing of, although its pattern matches their names.
+    """
 
     effect: Effect
     tool: str
@@ -35,6 +38,7 @@ class PermissionRule:
     scope: Scope = Scope.CLI
     source: str = ""
     line: int = 0
+    spares: frozenset[str] = frozenset()
 
 
 SubjectKind = Literal["text", "path", "command"]

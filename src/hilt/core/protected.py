@@ -1,4 +1,4 @@
-"""Files that decide what may run: changing one is at least asked, whatever rules and modes say."""
+"""Files that decide what may run or what is followed: changing one is at least asked, whatever rules and modes say."""
 
 import re
 from typing import Final
@@ -9,7 +9,8 @@ CHANGING_TOOLS: Final = frozenset({"Write", "Edit", "Copy", "Move", "Remove"})
 """The tools that change files by their paths."""
 
 _PROTECTED: Final = re.compile(
-    r"(?:.*/)?(?:\.git(?:/.*)?|\.hilt(?:/(?:settings[^/]*\.yaml|mcp\.toml|mcp\.lock))?)\Z",
+    r"(?:.*/)?(?:\.git(?:/.*)?|\.hilt(?:/(?:settings[^/]*\.yaml|mcp\.toml|mcp\.lock|(?:skills|commands)(?:/.*)?))?"
+    r"|\.(?:agents|claude)(?:/(?:skills|commands)(?:/.*)?)?)\Z",
     re.DOTALL | re.IGNORECASE,
 )
 

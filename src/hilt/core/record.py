@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 RECORD_VERSION: Final = "hilt-session/1"
 
-_WORDS: Final = ("created_at", "updated_at", "title", "model", "system_prompt", "profile", "workspace")
+_WORDS: Final = ("created_at", "updated_at", "title", "model", "system_prompt", "profile", "workspace", "disclosure")
 _LISTS: Final = ("grants", "hydrated", "client_servers")
 _COUNTS: Final = ("version", "turns", "tool_calls", "last_seq")
 _USAGE: Final = tuple(item.name for item in fields(Usage))
@@ -93,6 +93,8 @@ def message_to_json(message: Message) -> dict[str, object]:
             out: dict[str, object] = {"role": "user", "text": message.text}
             if message.parts:
                 out["parts"] = [part_to_json(part) for part in message.parts]
+            if message.typed:
+                out["typed"] = message.typed
             return out | ({"notice": True} if message.notice else {})
         case AssistantMessage():
             out = {"role": "assistant", "text": message.text}
@@ -122,7 +124,8 @@ def message_from_json(raw: object) -> Message:
 
 def _user(body: Mapping[str, object]) -> Message:
     parts = tuple(part_from_json(item) for item in _items(body, "parts"))
-    return UserMessage(text=_text(body, "text"), parts=parts, notice=body.get("notice") is True)
+    notice, typed = body.get("notice") is True, _text(body, "typed")
+    return UserMessage(text=_text(body, "text"), parts=parts, notice=notice, typed=typed)
 
 
 def _assistant(body: Mapping[str, object]) -> Message:

@@ -108,7 +108,11 @@ class RuleBook:
         """Return the rules of a tool as they read with the arguments it takes; each form is built once."""
         shelf = self._shelves.get(tool)
         if shelf is None:
-            members = [place for place, name in enumerate(self._names) if name.match(tool)]
+            members = [
+                place
+                for place, name in enumerate(self._names)
+                if name.match(tool) and tool not in self.rules[place].spares
+            ]
             keys = frozenset[str]().union(*(mentioned_keys(self.rules[p].body or "") for p in members))
             shelf = self._shelves[tool] = _Shelf(members, keys, {})
         keys = frozenset(key for key in shelf.mentioned if key in subjects.named) if shelf.mentioned else _NO_KEYS

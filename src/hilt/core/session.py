@@ -124,11 +124,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserMessage:
-    """What the user, a hook or a notice says to the model."""
+    """What the user, a hook or a notice says to the model; `typed` is what a command was typed as, "" without one."""
 
     text: str
     parts: tuple[Part, ...] = ()
     notice: bool = False
+    typed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +185,8 @@ class SessionRecord:
     """The stored form of a session, replaced as a whole.
 
     `version` starts at 1 and rises by one with each save; `created_at` and `updated_at` are UTC, ISO 8601.
-    `grants` are rules in their printed form. `ledger` is the read ledger of the workspace: path → version text.
+    `grants` are rules in their printed form; `disclosure` is the tier (`core/disclosure.py`), "" until it is chosen.
+    `ledger` is the read ledger of the workspace: path → version text.
     """
 
     id: SessionId
@@ -204,6 +206,7 @@ class SessionRecord:
     messages: tuple[Message, ...] = ()
     grants: tuple[str, ...] = ()
     hydrated: tuple[str, ...] = ()
+    disclosure: str = ""
     ledger: Mapping[str, str] = field(default_factory=dict)
     pending: PendingAsk | None = None
     run: RunId | None = None

@@ -16,7 +16,7 @@ from hilt.core.content import (
     base64_size,
 )
 from hilt.core.errors import ErrorCode
-from hilt.core.structured import Found, Origin, find_json, too_large
+from hilt.core.structured import HEAVY, Found, Origin, find_json, outweighs, too_large
 from hilt.core.tool import ToolResult, canonical_json
 
 CAP_BYTES: Final = 25_000
@@ -162,7 +162,9 @@ def _note_lines(notes: list[str]) -> list[str]:
 def _described(part: Part) -> str:
     mime = getattr(part, "mime_type", "")
     printable = "".join(c for c in mime[:_MIME_MAX_CHARS] if c.isprintable())
-    return " ".join(word for word in (part.kind, printable, f"of {_size(part)} bytes") if word)
+    size = _size(part)
+    told = f"of more than {HEAVY} bytes" if isinstance(part, StructuredPart) and size > HEAVY else f"of {size} bytes"
+    return " ".join(word for word in (part.kind, printable, told) if word)
 
 
 def _size(part: Part) -> int:
@@ -176,6 +178,8 @@ def _size(part: Part) -> int:
             return len((part.text or "").encode("utf-8", "surrogatepass"))
         case TextPart():
             return len(part.text.encode("utf-8", "surrogatepass"))
+        case StructuredPart() if outweighs(part.value, HEAVY):
+            return HEAVY + 1  # at least so much, and far over the limit: that is known without writing it out
         case StructuredPart():
             try:
                 return len(canonical_json(part.value).encode("utf-8", "surrogatepass"))

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hilt.core.content import EmbeddedResourcePart, Part, StructuredPart, TextPart
+from hilt.core.content import EmbeddedResourcePart, StructuredPart, TextPart
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.json_reader import read_shape
 from hilt.core.json_shape import Shape
+from hilt.core.json_value import json_text
 from hilt.core.outline import example_filter, outline
 from hilt.core.tool import ToolResult, canonical_json
 
@@ -35,7 +36,8 @@ class Origin:
 
     `remote` says that it came from a server, named by `server` and `server_tool`; only such a result is taken for
     JSON by its text. `typed` says that the tool promised structured results. `schema` is that of the arguments,
-    `filters` whether filters can be run here.
+    `filters` whether filters can be run here, `rewritten` that a hook wrote the text, so that the parts may hold
+    what the model is not to see.
     """
 
     tool: str = ""
@@ -45,6 +47,7 @@ class Origin:
     typed: bool = False
     read_only: bool = True
     filters: bool = False
+    rewritten: bool = False
     schema: Mapping[str, object] | None = None
     arguments: Mapping[str, object] | None = None
 
@@ -67,11 +70,11 @@ def find_json(result: ToolResult, origin: Origin) -> Found | None:
     if (given is not None or origin.remote) and (whole := _parsed(result.content)) is not None:
         return whole
     if given is not None:
-        return _serialised(given)
+        return Found() if origin.rewritten else _serialised(given)
     if not origin.remote:
         return None
     declared = origin.typed
-    for part in result.parts:
+    for part in () if origin.rewritten else result.parts:
         if isinstance(part, TextPart | EmbeddedResourcePart) and part.text is not None:
             found = _parsed(part.text)
             if found is not None:
@@ -95,7 +98,7 @@ def _parsed(text: str) -> Found | None:
 
 def _serialised(part: StructuredPart) -> Found:
     try:
-        text = json.dumps(part.value, ensure_ascii=False)
+        text = json_text(part.value)
     except (TypeError, ValueError, RecursionError):
         return Found()
     return Found(text=text, shape=read_shape(text))
@@ -150,37 +153,31 @@ def _wrapped(filter_: str, origin: Origin) -> str:
 
 def is_heavy(result: ToolResult) -> bool:
     """Whether shaping the result takes so long that it belongs beside the event loop."""
-    return outweighs([result.content, [_stuff(part) for part in result.parts]], HEAVY)
-
-
-def _stuff(part: Part) -> object:
-    match part:
-        case StructuredPart():
-            return part.value
-        case TextPart():
-            return part.text
-        case EmbeddedResourcePart():
-            return part.text
-        case _:
-            return None
+    texts = [part.text for part in result.parts if isinstance(part, TextPart | EmbeddedResourcePart)]
+    return sum(len(text) for text in (result.content, *texts) if text is not None) > HEAVY
 
 
 def outweighs(value: object, limit: int) -> bool:
-    """Whether a JSON value has more than `limit` characters and members together; looks no further than that."""
+    """Whether a JSON value has more than `limit` characters and members together; looks no further than that.
+
+    Its JSON text has at least so many bytes.
+    """
     weight, waiting = 0, [value]
     while waiting and weight <= limit:
         each = waiting.pop()
-        match each:
-            case str():
-                weight += len(each)
-            case dict():
-                weight += len(each) if len(each) > limit else sum(len(str(key)) + 1 for key in each)
-                waiting.extend(each.values() if len(each) <= limit else ())
-            case list():
-                weight += len(each)
-                waiting.extend(each if len(each) <= limit else ())
-            case _:
-                weight += 1
+        if isinstance(each, str):
+            weight += len(each)
+        elif isinstance(each, dict):
+            weight += len(each)
+            if weight <= limit:
+                weight += sum(map(len, map(str, each)))
+                waiting += each.values()
+        elif isinstance(each, list):
+            weight += len(each)
+            if weight <= limit:
+                waiting += each
+        else:
+            weight += 1
     return weight > limit
 
 

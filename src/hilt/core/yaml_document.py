@@ -31,17 +31,23 @@ class Located:
     column: int = 1
 
 
-def parse_yaml(text: str, *, source: str) -> Located:
+def parse_yaml(
+    text: str, *, source: str, as_text: bool = False, growth_max_chars: int = ALIAS_GROWTH_MAX_CHARS
+) -> Located:
     """Return the one document of `text`; an empty text is a Located None in line 1.
+
+    With `as_text` every scalar is a text as it is written, and so is every key.
 
     Raises:
         ConfigError: It is no YAML, has a tag that builds objects, a key that is no text or stands twice, a
-            value that contains itself, or aliases that grow past 1 MiB; names source and line.
+            value that contains itself, or aliases that grow past the limit; names source and line.
     """
     reader = YAML(typ="safe", pure=True)
     try:
         node: Node | None = reader.compose(text.removeprefix("\ufeff"))
-        return Located(value=None, line=1) if node is None else _Conversion(reader, source).located(node)
+        if node is None:
+            return Located(value=None, line=1)
+        return _Conversion(reader, source, as_text, growth_max_chars).located(node)
     except MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         line = None if mark is None else mark.line + 1
@@ -53,9 +59,11 @@ def parse_yaml(text: str, *, source: str) -> Located:
 
 
 class _Conversion:
-    def __init__(self, reader: YAML, source: str) -> None:
+    def __init__(self, reader: YAML, source: str, as_text: bool, growth_max_chars: int) -> None:
         self._reader = reader
         self._source = source
+        self._texts = _TEXT | _READ if as_text else _TEXT
+        self._growth_max_chars = growth_max_chars
         self._open: set[int] = set()
         self._seen: set[int] = set()
         self._repeated = 0
@@ -80,8 +88,8 @@ class _Conversion:
         if not self._repeated:
             return
         self._grown += _NODE_CHARS + (len(node.value) if isinstance(node, ScalarNode) else 0)
-        if self._grown > ALIAS_GROWTH_MAX_CHARS:
-            raise self._fault(node, "aliases make the document grow past 1 MiB")
+        if self._grown > self._growth_max_chars:
+            raise self._fault(node, f"aliases make the document grow past {_size(self._growth_max_chars)}")
 
     def _value(self, node: Node) -> object:
         tag = str(node.tag)
@@ -89,7 +97,7 @@ class _Conversion:
             return self._mapping(node)
         if isinstance(node, SequenceNode) and tag == f"{_TAG}seq":
             return tuple([self.located(item) for item in node.value])
-        if isinstance(node, ScalarNode) and tag in _TEXT:
+        if isinstance(node, ScalarNode) and tag in self._texts:
             return str(node.value)
         if isinstance(node, ScalarNode) and tag in _READ:
             return self._scalar(node)
@@ -114,12 +122,16 @@ class _Conversion:
         return out
 
     def _key(self, node: Node) -> str:
-        if not isinstance(node, ScalarNode) or str(node.tag) not in _TEXT:
+        if not isinstance(node, ScalarNode) or str(node.tag) not in self._texts:
             raise self._fault(node, "a key is a text; put it in quotes")
         return str(node.value)
 
     def _fault(self, node: Node, message: str) -> ConfigError:
         return ConfigError(message, source=self._source, line=_line(node))
+
+
+def _size(characters: int) -> str:
+    return f"{characters // 1024} KiB" if characters % 2**20 else f"{characters // 2**20} MiB"
 
 
 def _line(node: Node) -> int:

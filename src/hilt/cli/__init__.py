@@ -1,0 +1,1 @@
+"""The command line: `main` parses and loads one command on demand."""

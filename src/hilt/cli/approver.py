@@ -1,0 +1,86 @@
+"""Puts an ask to the person at the terminal: what wants to run, why it is asked, once, always or no."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import anyio
+import click
+
+from hilt.cli.output import Paint, one_line
+from hilt.cli.reading import Interrupted, LineReader
+from hilt.ports.permission import Ask, Verdict
+
+VALUE_MAX = 200
+LINES_MAX = 12
+
+_ANSWERS = {
+    "o": Verdict(kind="allow_once"),
+    "a": Verdict(kind="allow_always"),
+    "p": Verdict(kind="allow_always", persist=True),
+}
+_WORDS = {"once": "o", "yes": "o", "y": "o", "always": "a", "project": "p", "no": "n"}
+
+
+class TerminalApprover:
+    """Asks the person; an end of input means no, Ctrl-C cancels the run through `interrupt`."""
+
+    def __init__(self, reader: LineReader, paint: Paint, *, interrupt: Callable[[], None], err: bool = False) -> None:
+        self._reader = reader
+        self._paint = paint
+        self._interrupt = interrupt
+        self._err = err
+
+    async def decide(self, ask: Ask) -> Verdict:
+        """See `Approver.decide`."""
+        for line in self._question(ask):
+            click.echo(line, err=self._err)
+        while True:
+            try:
+                typed = await self._reader.line(self._choices(ask))
+            except Interrupted:
+                self._interrupt()
+                await anyio.sleep_forever()
+            if typed is None:
+                return Verdict(kind="deny", message="the user left without an answer")
+            verdict = _verdict(typed)
+            if verdict is not None and (ask.rememberable or verdict.kind != "allow_always"):
+                return verdict
+            click.echo(self._paint("  please answer with one of the letters", "yellow"), err=self._err)
+
+    def _question(self, ask: Ask) -> Iterator[str]:
+        who = f" (for {ask.child})" if ask.child else ""
+        yield f"{self._paint('?', 'yellow', bold=True)} {self._paint(ask.tool, bold=True)} wants to run{who}"
+        for line in argument_lines(ask.arguments):
+            yield f"    {line}"
+        rule = f" (rule {ask.rule})" if ask.rule and ask.rule not in ask.reason else ""
+        yield self._paint(f"  asked because {ask.reason}{rule}", dim=True)
+
+    def _choices(self, ask: Ask) -> str:
+        choices = ["[o]nce", "[a]lways in this session", "[p]roject: always, and keep it", "[n]o (and why)"]
+        shown = choices if ask.rememberable else [choices[0], choices[3]]
+        return "  " + ", ".join(shown) + " > "
+
+
+def _verdict(typed: str) -> Verdict | None:
+    """Return what was typed as a verdict; words behind a no are the reason that the model is told."""
+    first, _, rest = typed.strip().partition(" ")
+    letter = _WORDS.get(first.lower(), first.lower())
+    if letter == "n":
+        return Verdict(kind="deny", message=rest.strip())
+    return None if rest.strip() else _ANSWERS.get(letter)
+
+
+def argument_lines(arguments: str) -> list[str]:
+    """Return a call's arguments as `name: value` lines, long ones cut."""
+    try:
+        table: object = json.loads(arguments)
+    except ValueError:
+        return [one_line(arguments, VALUE_MAX)]
+    if not isinstance(table, dict):
+        return [one_line(arguments, VALUE_MAX)]
+    lines = []
+    for key, value in table.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines.append(f"{key}: {one_line(text, VALUE_MAX)}")
+    more = len(lines) - LINES_MAX
+    return lines if more <= 0 else [*lines[:LINES_MAX], f"… and {more} more"]
