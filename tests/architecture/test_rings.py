@@ -2,6 +2,8 @@
 
 import ast
 
+import pytest
+
 from tests.architecture.source import PACKAGE, modules
 
 WAITS = ast.Await | ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith
@@ -33,8 +35,7 @@ def _is_protocol(node: ast.ClassDef) -> bool:
 
 def _has_body(method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(
-        not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
-        and not isinstance(line, ast.Pass)
+        not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)) and not isinstance(line, ast.Pass)
         for line in method.body
     )
 
@@ -73,6 +74,7 @@ def _execute_calls(tree: ast.Module) -> list[int]:
     ]
 
 
+@pytest.mark.req("DSP-04")
 def test_a_tool_is_executed_by_the_dispatcher_alone() -> None:
     elsewhere = [
         f"{name}:{line}"

@@ -52,6 +52,7 @@ class _Phase:
         self._open = len(jobs)
         self._running: set[_Running] = set()
         self._halted = False
+        self._fault: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._armed = math.inf
 
@@ -72,8 +73,17 @@ class _Phase:
         self._open -= 1
         if self._next < len(self._jobs):
             self.fill()
-        if not self._open and not self.done.done():
+        if self._open or self.done.done():
+            return
+        if self._fault is not None:
+            self.done.set_exception(self._fault)
+        else:
             self.done.set_result(None)
+
+    def fault(self, error: Exception) -> None:
+        """Note what a job's `begin` or `end` raised, against its promise: it is raised when all have ended."""
+        logger.error("job_callback_failed", exc_info=error)
+        self._fault = self._fault or error
 
     def arm(self, due: float) -> None:
         """Have the timer go off at `due`, unless it does so earlier."""
@@ -128,7 +138,10 @@ class _Running:
         self.job = job
         self._outcome: Outcome | None = None
         if job.begin is not None:
-            job.begin()
+            try:
+                job.begin()
+            except Exception as error:
+                phase.fault(error)
         loop = phase.loop
         self.task: asyncio.Task[object] = loop.create_task(job.work(), name=job.name or None)
         self.due = self._total = loop.time() + job.timeout_s
@@ -153,8 +166,7 @@ class _Running:
             _left_behind.add(self.task)
             self.task.remove_done_callback(self._finished)
             self.task.add_done_callback(_log_late_end)
-        self.job.end(self._outcome or Stopped())
-        phase.ended(self)
+        self._end(phase, self._outcome or Stopped())
 
     def overdue(self) -> None:
         """Stop work past its deadline; past the grace time too, leave it behind."""
@@ -182,7 +194,13 @@ class _Running:
             outcome = outcome or Raised(error)
         else:
             outcome = outcome or Finished(task.result())
-        self.job.end(outcome)
+        self._end(phase, outcome)
+
+    def _end(self, phase: _Phase, outcome: Outcome) -> None:
+        try:
+            self.job.end(outcome)
+        except Exception as error:
+            phase.fault(error)
         phase.ended(self)
 
 
