@@ -16,7 +16,7 @@ NOTE = (
     "Calls: processor time, the median of the quietest round. Start-up, overlap: the best round. Audit, lookups,\n"
     "decisions: medians. Other work on the machine moves the numbers; compare the ratios within one run."
 )
-SCRIPTS = ("call", "audit", "startup", "overlap", "lookup", "decide", "idle")
+SCRIPTS = ("call", "audit", "startup", "overlap", "lookup", "decide", "idle", "search", "results")
 
 
 def main() -> int:

@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
+import anyio.abc
 import pytest
 
 from hilt.app.config import Config
+from hilt.app.mcp_servers import client_servers
 from hilt.core.errors import RequestError
+from hilt.core.host_rules import deny
 from hilt.core.mcp import McpServerSpec
 from hilt.core.session import Mode
 from tests.app.house import STDIO_REPLAY, house, names, remote, script_server
@@ -156,6 +160,53 @@ async def test_eight_servers_and_harmless_headers_are_taken(tmp_path: Path) -> N
             session = await home.app.sessions.create(mcp_servers=specs)
             (result,) = await home.turn(session, call("mcp__s7__add", {"a": 1, "b": 2}))
     assert "3" in result.content
+
+
+@pytest.mark.req("MCP-116")
+async def test_a_sessions_server_is_given_ten_seconds_and_no_redirect(tmp_path: Path) -> None:
+    given = replace(LOCAL, connect_timeout_s=60.0, insecure_http=True, pass_headers=("x",), required=True)
+    (ready,) = client_servers(Config(), [given])
+    assert (ready.connect_timeout_s, ready.insecure_http, ready.pass_headers, ready.required, ready.origin) == (
+        10.0,
+        False,
+        None,
+        False,
+        "client",
+    )
+    asked_for: list[bytes] = []
+
+    async def redirect(stream: anyio.abc.SocketStream) -> None:
+        async with stream:
+            asked_for.append((await stream.receive()).partition(b"\r\n")[0])
+            await stream.send(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
+    url = f"http://127.0.0.1:{listener.extra(anyio.abc.SocketAttribute.local_port)}/mcp"
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, redirect)
+        async with house(tmp_path, tools=[says("Look")]) as home:
+            with pytest.raises(RequestError, match="'a' cannot be reached") as caught:
+                await home.app.sessions.create(mcp_servers=[replace(LOCAL, url=url)])
+        tasks.cancel_scope.cancel()
+    assert caught.value.code == "client_mcp_unreachable"
+    assert asked_for
+    assert not any(b"/other" in line for line in asked_for)
+
+
+@pytest.mark.req("PRM-10", "MCP-103")
+async def test_rules_see_the_uri_and_the_server_of_a_read(tmp_path: Path) -> None:
+    server = library(tmp_path, "far", ["doc://1", "secret://1"])
+    for rule in ("ReadMcpResource(secret://*)", "ReadMcpResource(uri=secret://*)"):
+        async with house(tmp_path, mcp_servers=[server], rules=[deny(rule)]) as home:
+            session = await home.app.sessions.create()
+            reads = [call("ReadMcpResource", {"server": "far", "uri": uri}) for uri in ("doc://1", "secret://1")]
+            fine, denied = [(await home.turn(session, read))[0] for read in reads]
+            assert (fine.content, denied.is_error) == ("far doc://1", True)
+            assert rule in denied.content
+    async with house(tmp_path, mcp_servers=[server], rules=[deny("ReadMcpResource(server=far)")]) as home:
+        session = await home.app.sessions.create()
+        (denied,) = await home.turn(session, call("ReadMcpResource", {"server": "far", "uri": "doc://1"}))
+        assert denied.is_error
 
 
 @pytest.mark.req("MCP-118")

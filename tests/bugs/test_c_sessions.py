@@ -118,8 +118,9 @@ async def test_c8_a_cut_stream_is_resumed_after_the_time_that_the_server_gave(tm
             began = time.monotonic()
             assert (await call(manager, "render")).content == "resumed"
             took = time.monotonic() - began
-        gets = [request for request in served.requests() if request["http"] == "GET"]
+        gets = [request["headers"] for request in served.requests() if request["http"] == "GET"]
         posts = served.requests("tools/call")
     assert 0.65 <= took < 5
-    assert [request["headers"]["last-event-id"] for request in gets if isinstance(request["headers"], dict)] == ["r-1"]
+    resumed = [h["last-event-id"] for h in gets if isinstance(h, dict) and "last-event-id" in h]
+    assert resumed == ["r-1"]
     assert len(posts) == 1

@@ -166,11 +166,13 @@ async def test_a_handle_that_gives_nothing_says_why() -> None:
         assert why in refused.reason
 
 
-async def test_a_filter_is_refused_until_there_is_one() -> None:
+async def test_a_filter_needs_a_result_that_is_json_and_a_system_that_runs_filters() -> None:
     retained = Retained()
-    refused = await refusal(retained, handle=retained.keep("{}", structured={}), jq_filter=".a")
+    refused = await refusal(retained, handle=retained.keep("plain"), jq_filter=".a")
     assert refused.code is ErrorCode.INVALID_ARGUMENTS
-    assert "jq_filter is not available yet" in refused.reason
+    assert "this result is not JSON" in refused.reason
+    refused = await refusal(retained, handle=retained.keep("{}", structured="{}"), jq_filter=".a")
+    assert refused.code is ErrorCode.TOOL_UNAVAILABLE
 
 
 async def test_a_session_that_keeps_no_results_says_so() -> None:

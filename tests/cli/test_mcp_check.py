@@ -73,7 +73,7 @@ def test_check_tells_era_revision_times_counts_tokens_and_credential(hilt: Hilt,
     assert (far["era"], far["credential"], far["tools"]) == ("stateless", "token", 2)
     assert "hunter2" not in text.out
     assert "near (stdio, project): ready" in text.out
-    assert f"2 tools, 2 resources, 1 prompts; the tools' definitions take about {near['tokens']} tokens" in text.out
+    assert f"2 tools, 2 resources, 1 prompt; the tools' definitions take about {near['tokens']} tokens" in text.out
     assert "bytes / 4" in text.out
     assert "credential token" in text.out
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hilt
 from hilt.core.address import AddressRule, UrlRefusedError, check_address, is_address, validate_media_url
 from tests.core.address_list import Listed, listed
 
@@ -204,6 +205,10 @@ def test_an_ipv4_address_inside_an_ipv6_address_is_judged_itself(number: int) ->
 @pytest.mark.parametrize("address", ["", "example.com", "1.2.3", "1.2.3.4/8", "::g", "01.2.3.4"])
 def test_what_is_no_address_is_refused(address: str) -> None:
     assert not passes(address)
+
+
+def test_the_rule_is_public() -> None:
+    assert hilt.validate_media_url is validate_media_url
 
 
 def test_the_form_that_is_sent_has_neither_fragment_nor_dot_segments() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hilt.core.mcp import McpServerSpec
 from tests.app.house import STDIO_REPLAY, House, house
+from tests.flows.kit import allow
 
 ROWS = [{"id": number, "name": f"row {number}", "note": "x" * 40} for number in range(1000)]
 
@@ -59,7 +60,8 @@ async def far(
     tools: Sequence[Mapping[str, object]] = (),
     **options: object,
 ) -> AsyncIterator[House]:
-    """Build an application over such a server."""
+    """Build an application over such a server; everything is allowed unless `rules` say otherwise."""
+    options.setdefault("rules", allow("*"))
     async with house(folder, mcp_servers=[server(folder, answers, tools)], **options) as home:
         yield home
 
@@ -68,7 +70,8 @@ def calls_received(folder: Path, name: str = "far") -> list[Mapping[str, object]
     """Return the parameters of every `tools/call` that the server got."""
     found = []
     for line in (folder / f"{name}.log").read_text().splitlines():
-        message = json.loads(json.loads(line)["recv"])
+        recv = json.loads(line).get("recv", "{}")
+        message = json.loads(recv) if isinstance(recv, str) else recv
         if message.get("method") == "tools/call":
             found.append(message["params"])
     return found

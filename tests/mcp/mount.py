@@ -1,7 +1,9 @@
 """Mounts servers over scripted connections."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+
+import anyio
 
 from hilt.core.mcp import McpLimits, McpServerSpec
 from hilt.core.tool import ToolCall
@@ -32,8 +34,8 @@ async def one_server(
 ) -> AsyncIterator[McpServer]:
     """Start one server and close it at the end."""
     async with background_tasks() as tasks:
-        more = {} if monotonic is None else {"monotonic": monotonic}
-        server = McpServer(spec, dialer, tasks=tasks, limits=limits, chance=lambda: 0.5, **more)
+        clock = monotonic or anyio.current_time
+        server = McpServer(spec, dialer, tasks=tasks, limits=limits, chance=lambda: 0.5, monotonic=clock)
         await server.start()
         try:
             yield server
@@ -42,10 +44,12 @@ async def one_server(
 
 
 @asynccontextmanager
-async def managed(dialer: McpDialer, *specs: McpServerSpec, limits: McpLimits = LIMITS) -> AsyncIterator[McpManager]:
+async def managed(
+    dialer: McpDialer, *specs: McpServerSpec, limits: McpLimits = LIMITS, lists: Sequence[str] = ()
+) -> AsyncIterator[McpManager]:
     """Start a manager and close it at the end."""
     async with background_tasks() as tasks:
-        manager = McpManager(specs or (SPEC,), dialer, limits=limits)
+        manager = McpManager(specs or (SPEC,), dialer, limits=limits, lists=lists)
         await manager.start(tasks)
         try:
             yield manager

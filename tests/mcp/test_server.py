@@ -128,7 +128,7 @@ async def test_changed_lists_are_noted_and_asked_for_by_nobody() -> None:
     async with one_server(FakeDialer(connection)) as server:
         connection.notify("notifications/tools/list_changed", {})
         connection.notify("notifications/else", {})
-        assert server.stale == {"tools"}
+        assert set(server.stale) == {"tools"}
     assert [request.method for request in connection.sent] == ["tools/list"]
 
 

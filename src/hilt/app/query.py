@@ -12,9 +12,11 @@ from hilt.ports.tool import Tool
 logger = logging.getLogger(__name__)
 
 
-def with_queries(services: Mapping[type, object], stack: AsyncExitStack) -> Mapping[type, object]:
+def with_queries(
+    services: Mapping[type, object], stack: AsyncExitStack, *, library: str | None = None
+) -> Mapping[type, object]:
     """Return the services with one that runs filters, where the system can confine it; the stack ends its workers."""
-    library = jq_library()
+    library = jq_library() if library is None else library
     if not library:
         logger.info("filters_unavailable: CallMcpWithQuery and jq_filter need limits that this system does not have")
         return services
@@ -23,6 +25,6 @@ def with_queries(services: Mapping[type, object], stack: AsyncExitStack) -> Mapp
     return {JsonQuery: query, **services}
 
 
-def mcp_query_tools(tools: Sequence[Tool]) -> list[Tool]:
+def mcp_query_tools(tools: Sequence[Tool], *, library: str | None = None) -> list[Tool]:
     """Return CallMcpWithQuery over these tools of MCP servers; none without such a tool or without filters."""
-    return query_tools(tools) if jq_library() else []
+    return query_tools(tools) if (jq_library() if library is None else library) else []

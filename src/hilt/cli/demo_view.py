@@ -113,13 +113,23 @@ class DemoView:
         if row.note:
             return
         if code:
-            try:
-                told: object = json.loads(result.content).get("message", "")
-            except ValueError:
-                told = result.content
-            row.note = self._paint(_short(str(told), TEXT), "red")
+            row.note = self._refusal(result.content, code)
+        elif row.name == "CallMcpWithQuery":
+            row.note = _short(result.content, TEXT)
         elif "ReadResult" in result.content and len(result.content) > 10_000:
             row.note = f"{len(result.content.encode()):,} bytes: cut, the rest in pages by ReadResult"
+
+    def _refusal(self, content: str, code: str) -> str:
+        """Return what an error of the harness says in one line; withheld JSON shows its outline."""
+        try:
+            told: object = json.loads(content)
+        except ValueError:
+            told = None
+        body = told if isinstance(told, dict) else {"message": content}
+        data = body.get("data")
+        if code == "result_too_large" and isinstance(data, dict):
+            return f"withheld: too large. Outline: {_short(json.dumps(data.get('outline')), TEXT)}"
+        return self._paint(_short(str(body.get("message", "")), TEXT), "red")
 
     def _said(self) -> None:
         if self._text:

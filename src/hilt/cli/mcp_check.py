@@ -59,10 +59,11 @@ def _tell(one: CheckedServer) -> None:
         return
     who = f"{one.server or 'it does not say its name'}, {one.era} era, revision {one.revision}"
     click.echo(f"  {who}, ready in {one.connect_s:.2f} s, credential {one.credential}")
-    click.echo(
-        f"  {one.tools} tools, {one.resources} resources, {one.prompts} prompts; the tools' definitions take about"
-        f" {one.tokens:,} tokens (bytes / 4)"
+    counts = ", ".join(
+        f"{count} {noun}{'' if count == 1 else 's'}"
+        for count, noun in ((one.tools, "tool"), (one.resources, "resource"), (one.prompts, "prompt"))
     )
+    click.echo(f"  {counts}; the tools' definitions take about {one.tokens:,} tokens (bytes / 4)")
     for tool, what in one.repaired:
         click.echo(f"  repaired {one_line(tool, 80)}: {one_line(what, CAUSE_MAX)}")
     for withheld in one.withheld:

@@ -4,6 +4,7 @@
 Bytes are base64 text as they came, so that a size can be judged before anything is decoded.
 """
 
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from typing import ClassVar, Literal
 
@@ -99,14 +100,29 @@ def part_from_json(raw: object) -> Part:
     Raises:
         ValueError: It is not of that shape.
     """
-    if not isinstance(raw, dict) or raw.get("kind") not in PART_TYPES:
+    kind = raw.get("kind") if isinstance(raw, dict) else None
+    if not isinstance(raw, dict) or not isinstance(kind, str) or kind not in PART_TYPES:
         raise ValueError("a part is an object with a known kind")
-    values = {key: tuple(v) if isinstance(v, list) and key == "audience" else v for key, v in raw.items()}
-    cls = PART_TYPES[values.pop("kind")]
+    values = {key: _read(key, value) for key, value in raw.items() if key != "kind"}
+    make: Callable[..., Part] = PART_TYPES[kind]
     try:
-        return cls(**values)
+        return make(**values)
     except TypeError as exc:
-        raise ValueError(f"a part of kind {cls.kind} has wrong keys") from exc
+        raise ValueError(f"a part of kind {kind} has wrong keys") from exc
+
+
+def _read(key: object, value: object) -> object:
+    """Return the value of a key of a stored part.
+
+    Raises:
+        ValueError: It is of another type than the key's.
+    """
+    if key == "audience" and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    fits = key == "value" or isinstance(value, int if key == "size_bytes" else str)
+    if not fits and value is not None:
+        raise ValueError(f"{key!r} of a part has a wrong type")
+    return value
 
 
 def base64_size(data: str) -> int:

@@ -62,10 +62,14 @@ class ToolSpec:
 
     def renamed(self, name: str) -> "ToolSpec":
         """Return the same spec under another name, which is not checked again."""
+        return self.fitted(name, self.description, self.schema_json)
+
+    def fitted(self, name: str, description: str, schema_json: str) -> "ToolSpec":
+        """Return a spec of these texts, which are not checked: what a provider is sent in this one's place."""
         other = object.__new__(ToolSpec)
         object.__setattr__(other, "name", name)
-        object.__setattr__(other, "description", self.description)
-        object.__setattr__(other, "schema_json", self.schema_json)
+        object.__setattr__(other, "description", description)
+        object.__setattr__(other, "schema_json", schema_json)
         return other
 
     @property

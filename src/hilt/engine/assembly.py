@@ -30,7 +30,8 @@ class Host:
 class Assembly:
     """What is made for one session.
 
-    `layers` are the filters above its own, `bind` is told its conversation, `close` ends what only it holds,
+    `layers` are the filters above its own, `bind` is told its conversation, `close` ends what only it holds, `refresh`
+    brings its catalog up to date before each turn,
     `refuses_auto` says why mode auto is not to be had, "" where it is.
     """
 
@@ -40,5 +41,6 @@ class Assembly:
     persist: Callable[[PermissionRule], Awaitable[None]] | None = None
     close: Callable[[], Awaitable[None]] | None = None
     bind: Callable[[Conversation], None] | None = None
+    refresh: Callable[[], Awaitable[None]] | None = None
     via_session: bool = False
     refuses_auto: str = ""

@@ -14,7 +14,8 @@ from hilt.ports.tool import Tool
 logger = logging.getLogger(__name__)
 
 MCP_PREFIX = "mcp__"
-MCP_FAMILIES = frozenset({"mcp", "client-mcp"})
+CLIENT_FAMILY = "client-mcp"
+MCP_FAMILIES = frozenset({"mcp", CLIENT_FAMILY})
 DEFAULT_FAMILY = "core"
 
 
@@ -48,6 +49,8 @@ class Catalog:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._withdrawn: dict[str, str] = {}
+        self._kept: frozenset[str] = frozenset()
+        self._joined: tuple[str, ...] = ()
         self._sorted: tuple[Entry, ...] | None = None
         self._skipped: list[tuple[str, str, str]] = []
 
@@ -93,6 +96,19 @@ class Catalog:
             self._skipped.append((entry.spec.name, source or family, holder.source or holder.family))
         return skipped
 
+    def join(self, tools: Iterable[Tool], *, family: str = DEFAULT_FAMILY, source: str = "") -> list[str]:
+        """Add what has a free name behind all that is listed, in name order, and return the names added.
+
+        Raises:
+            InvalidSpecError: An object is no tool, or its name belongs to MCP servers.
+        """
+        entries = {entry.spec.name: entry for entry in (_entry(tool, family, source) for tool in tools)}
+        added = sorted(name for name in entries if name not in self._entries)
+        for name in added:
+            self._add(entries[name])
+        self._joined = (*self._joined, *added)
+        return added
+
     def report_skipped(self) -> None:
         """Tell all names that were skipped so far in one WARN line, each with loser and winner; then forget them."""
         if self._skipped:
@@ -110,10 +126,11 @@ class Catalog:
         return self._entries.get(name)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return every entry that is not withdrawn, by name in code-point order."""
+        """Return every entry that is listed, by name in code-point order; those that joined later follow."""
         if self._sorted is None:
-            live = (entry for name, entry in self._entries.items() if name not in self._withdrawn)
-            self._sorted = tuple(sorted(live, key=lambda entry: entry.spec.name))
+            late = {name: place for place, name in enumerate(self._joined, start=1)}
+            live = (e for name, e in self._entries.items() if name not in self._withdrawn or name in self._kept)
+            self._sorted = tuple(sorted(live, key=lambda e: (late.get(e.spec.name, 0), e.spec.name)))
         return self._sorted
 
     def tools(self) -> Sequence[Tool]:
@@ -141,8 +158,10 @@ class Catalog:
             for entry in self.available_entries(mode)
         ]
 
-    def withdraw(self, name: str, reason: str) -> None:
+    def withdraw(self, name: str, reason: str, *, listed: bool = False) -> None:
         """Take a tool out of every later listing; a call to it answers `tool_unavailable` with the reason.
+
+        With `listed` it keeps its place in the listings.
 
         Raises:
             LookupError: No tool has this name.
@@ -150,7 +169,14 @@ class Catalog:
         if name not in self._entries:
             raise LookupError(f"no tool is named {name!r}")
         self._withdrawn = {**self._withdrawn, name: reason}
+        self._kept = self._kept | {name} if listed else self._kept - {name}
         self._sorted = None
+
+    def restore(self, name: str) -> None:
+        """Make a withdrawn tool callable again; for any other name nothing happens."""
+        if name in self._withdrawn:
+            self._withdrawn = {key: reason for key, reason in self._withdrawn.items() if key != name}
+            self._sorted = None
 
     def withdrawn(self, name: str) -> str | None:
         """Return the reason why a tool was withdrawn, None while it is listed."""
@@ -175,6 +201,8 @@ class Catalog:
         other = Catalog()
         other._entries = dict(self._entries)
         other._withdrawn = dict(self._withdrawn)
+        other._kept = self._kept
+        other._joined = self._joined
         return other
 
     @property

@@ -13,8 +13,9 @@ from hilt.core.dialect import NAME_RULES, wire_name
 from hilt.core.search import Likeness, SearchDocument, SearchIndex
 from hilt.core.search_query import SearchQuery
 from hilt.core.search_text import parameter_text
-from hilt.engine.catalog import MCP_FAMILIES, MCP_PREFIX, Catalog, Entry
+from hilt.engine.catalog import Catalog, Entry
 from hilt.engine.disclosure import TOOL_SEARCH
+from hilt.engine.origin import own_name, server_of
 from hilt.ports.search import Embedder, TextVectors
 
 logger = logging.getLogger(__name__)
@@ -22,23 +23,6 @@ logger = logging.getLogger(__name__)
 INLINE_MAX = 8
 EMBEDDER_MAX_S = 2.0
 EMBEDDED_AT_ONCE = 64
-
-
-def server_of(entry: Entry) -> str:
-    """Return the MCP server that a tool is of, "" for any other tool."""
-    if entry.family not in MCP_FAMILIES or not entry.spec.name.startswith(MCP_PREFIX):
-        return ""
-    server = getattr(entry.tool, "server", None)
-    return server if isinstance(server, str) else entry.spec.name.removeprefix(MCP_PREFIX).partition("__")[0]
-
-
-def own_name(entry: Entry) -> str:
-    """Return the name that the tool's server gave it; of any other tool, its name in the catalog."""
-    server = server_of(entry)
-    if not server:
-        return entry.spec.name
-    given = getattr(entry.tool, "name_on_server", None)
-    return given if isinstance(given, str) else entry.spec.name.removeprefix(f"{MCP_PREFIX}{server}__")
 
 
 def document(entry: Entry) -> SearchDocument:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from hilt.core.disclosure import Tier
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.permission import PermissionRule
 from hilt.core.session import (
@@ -28,6 +29,7 @@ class Conversation:
     visibility: Visibility = field(default_factory=Visibility)
     grants: list[PermissionRule] = field(default_factory=list)
     hydrated: set[str] = field(default_factory=set)
+    disclosure: Tier | None = None
     notices: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     turns: int = 0

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from hilt.core.disclosure import DisclosureSetup
 from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
 from hilt.core.session import Limits
@@ -49,6 +50,7 @@ class Parts:
     cwd: str = ""
     agent_id: str = ""
     lost_servers: tuple[str, ...] = ()
+    disclosure: DisclosureSetup = field(default_factory=DisclosureSetup)
     retry_delays_s: Sequence[float] = RETRY_DELAYS_S
 
 
@@ -60,7 +62,7 @@ class Funnel:
     loop: AgentLoop
 
 
-def build_funnel(
+def build_funnel(  # noqa: PLR0913 - keyword-only parts of one conversation
     parts: Parts,
     *,
     emitter: Emitter,
@@ -68,6 +70,7 @@ def build_funnel(
     checkpoint: Callable[[], Awaitable[None]] | None = None,
     ask_opened: Checkpoint | None = None,
     persist: Callable[[PermissionRule], Awaitable[None]] | None = None,
+    refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> Funnel:
     """Wire gate, dispatch, settling and loop over the parts."""
     monotonic = None if parts.clock is None else parts.clock.monotonic
@@ -125,6 +128,8 @@ def build_funnel(
         agent_id=parts.agent_id,
         retry_delays_s=parts.retry_delays_s,
         checkpoint=checkpoint,
+        refresh=refresh,
+        disclosure=parts.disclosure,
     )
     loop = AgentLoop(
         setup,

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from hilt.core.errors import ToolError
+from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.hook import HookEvent, HookInput
 from hilt.core.permission import Decision, Effect, PermissionRule, Subject, Subjects
 from hilt.core.rulebook import RuleBook, worst
 from hilt.core.schema import ArgumentCheck, decode_arguments
 from hilt.core.session import Mode
 from hilt.core.subjects import argument_subjects
-from hilt.core.tool import ToolCall, canonical_json
+from hilt.core.tool import ToolCall, ToolSpec, canonical_json
 from hilt.engine.asking import AskDesk
 from hilt.engine.catalog import Catalog, Entry
 from hilt.engine.guardrail import GuardrailChain
@@ -34,13 +34,17 @@ class TurnView:
     """What held when the model request was built, and so holds for all calls of its answer.
 
     `names` maps the names that the provider got to catalog names where they differ; `grants` is the
-    conversation's own list, so that an answer given during the turn counts for the next call.
+    conversation's own list, so that an answer given during the turn counts for the next call. `learn` returns the full
+    schema of a tool that the model does not have yet, and notes that it has it now. `canonical` turns
+    property keys that were sent back into the tool's own.
     """
 
     mode: Mode = Mode.DEFAULT
     visibility: Visibility = field(default_factory=Visibility)
     names: Mapping[str, str] = field(default_factory=dict)
     grants: list[PermissionRule] = field(default_factory=list)
+    learn: Callable[[str], Mapping[str, object] | None] | None = None
+    canonical: Callable[[ToolCall, ToolSpec], ToolCall] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +91,12 @@ class Gate:
         pending.call = call
         try:
             entry = pending.entry = self._find(name, view)
+            if view.canonical is not None:
+                call = pending.call = view.canonical(call, entry.spec)
             pending.call = self._checked(pending, entry, call)
             self._classify(pending, entry, view)
         except Exception as error:
-            pending.refuse(_refusal(error, pending))
+            pending.refuse(_taught(_refusal(error, pending), view, name))
 
     async def admit(self, calls: Sequence[Pending], view: TurnView, verdicts: Mapping[str, Verdict]) -> None:
         """Take steps 5 to 9 for the calls of a phase: rules, hooks, again, ask, guardrail."""
@@ -306,6 +312,15 @@ def _refusal(error: Exception, pending: Pending) -> ToolError:
     logger.error("tool_check_crashed tool=%s call=%s", pending.name, pending.call.id, exc_info=error)
     kind = type(error).__name__
     return ToolError.execution_failed(f"what {pending.name!r} says about its call raised {kind}; it was not run")
+
+
+def _taught(error: ToolError, view: TurnView, name: str) -> ToolError:
+    """Return a refusal of arguments with the tool's full schema, where the model does not have that yet."""
+    schema = view.learn(name) if error.code is ErrorCode.INVALID_ARGUMENTS and view.learn is not None else None
+    if schema is None:
+        return error
+    data = error.data if isinstance(error.data, dict) else {}
+    return ToolError(error.code, error.reason, data={**data, "schema": schema})
 
 
 def _reads(entry: Entry, call: ToolCall) -> bool:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from hilt.core.content import TextPart
 from hilt.core.errors import HookFailedError
 from hilt.core.event import HookRan
 from hilt.core.hook import BLOCKS_ON_FAILURE, HookAnswer, HookEvent, HookInput, ResultRewrite, matches
@@ -179,10 +180,16 @@ def _rewrite(one: HookPass, hook: HookRunner, answer: HookAnswer) -> bool:
 
 
 def rewritten(result: ToolResult, change: ResultRewrite) -> ToolResult:
-    """Return the result with what the rewrite gives; what it does not give stays."""
+    """Return the result with what the rewrite gives; what it does not give stays.
+
+    Parts of text are the text once more, so a new text takes their place too.
+    """
+    parts = result.parts
+    if change.content is not None:
+        parts = tuple(part for part in parts if not isinstance(part, TextPart))
     return ToolResult(
         result.call_id,
         result.content if change.content is None else change.content,
         result.is_error if change.is_error is None else change.is_error,
-        result.parts if change.parts is None else change.parts,
+        parts if change.parts is None else change.parts,
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import anyio
 
+from hilt.core.disclosure import Tier
 from hilt.core.errors import ConflictError, RequestError
 from hilt.core.permission import Effect, Scope
 from hilt.core.rule_text import format_rule, parse_rule
@@ -20,6 +21,7 @@ from hilt.core.session import (
 )
 from hilt.engine.assembly import Assembly, Host
 from hilt.engine.conversation import Conversation
+from hilt.engine.disclosure import tier_of
 from hilt.engine.emitter import Emitter
 from hilt.engine.visibility import Visibility
 from hilt.ports.workspace import ReadLedger
@@ -63,6 +65,7 @@ class RecordKeeper:
                     messages=tuple(state.messages),
                     grants=tuple(format_rule(rule) for rule in state.grants),
                     hydrated=tuple(sorted(state.hydrated)),
+                    disclosure=str(state.disclosure or record.disclosure),
                     ledger=self._ledger.exported(),
                     run=RunId(self._emitter.run) if self._emitter.run else record.run,
                     turns=state.turns,
@@ -97,6 +100,17 @@ def narrowed_limits(limits: Limits, asked: Mapping[str, float | None]) -> Limits
         raise RequestError(str(exc)) from exc
 
 
+def chosen_tier(record: SessionRecord, assembly: Assembly) -> str:
+    """Return the tier of a session that is created, for its record.
+
+    Raises:
+        ConfigError: There are more tools than the model's provider takes.
+    """
+    parts = assembly.parts
+    sight = Visibility((*assembly.layers, record.tools))
+    return str(tier_of(parts.catalog, parts.disclosure, mode=record.mode, visibility=sight))
+
+
 def restored(record: SessionRecord, assembly: Assembly) -> Conversation:
     """Return the conversation of a stored record, under today's filters and limits.
 
@@ -113,6 +127,7 @@ def restored(record: SessionRecord, assembly: Assembly) -> Conversation:
         visibility=Visibility((*assembly.layers, record.tools)),
         grants=grants,
         hydrated=set(record.hydrated),
+        disclosure=Tier(record.disclosure) if record.disclosure in tuple(Tier) else None,
         usage=record.usage,
         turns=record.turns,
         tool_calls=record.tool_calls,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from hilt.core.disclosure import DisclosureSetup
 from hilt.core.errors import HiltError, ModelError
 from hilt.core.event import Notice, RunResult, RunStart, TurnEnd, TurnStart
 from hilt.core.hook import HookEvent, HookInput
@@ -23,11 +24,12 @@ from hilt.engine.answer import RETRY_DELAYS_S, ask_model
 from hilt.engine.catalog import Catalog
 from hilt.engine.compaction import WINDOW_SHARE, cut_for_summary, request_tokens, summarise
 from hilt.engine.conversation import Conversation, paired, unique_ids, used_ids
-from hilt.engine.disclosure import listed_specs
+from hilt.engine.disclosure import ToolList
 from hilt.engine.dispatch import Dispatcher, Turn
 from hilt.engine.emitter import Emitter
 from hilt.engine.gate import TurnView
 from hilt.engine.hook import HookChain, HookPass
+from hilt.engine.tokens import TokenMeter
 from hilt.engine.wire import WireList
 from hilt.ports.model import Model, ModelRequest
 from hilt.ports.permission import Verdict
@@ -41,13 +43,18 @@ WIND_UP_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSetup:
-    """Who runs. `checkpoint` stores the conversation; it is awaited after each change that must survive a crash."""
+    """Who runs. `checkpoint` stores the conversation; it is awaited after each change that must survive a crash.
+
+    `refresh` is awaited before each turn: it may add to the catalog.
+    """
 
     session_id: str = ""
     cwd: str = ""
     agent_id: str = ""
     retry_delays_s: Sequence[float] = RETRY_DELAYS_S
     checkpoint: Callable[[], Awaitable[None]] | None = None
+    refresh: Callable[[], Awaitable[None]] | None = None
+    disclosure: DisclosureSetup = field(default_factory=DisclosureSetup)
 
 
 class _Ended(Exception):
@@ -92,6 +99,8 @@ class AgentLoop:
         self._hooks = hooks
         self._emitter = emitter
         self._names = WireList(model.capabilities.profile)
+        self._tools = ToolList(catalog, setup.disclosure)
+        self._meter = TokenMeter(model)
         self._scope: anyio.CancelScope | None = None
         self._turn: Turn | None = None
 
@@ -190,7 +199,7 @@ class AgentLoop:
         one = await self._event(HookEvent.USER_PROMPT_SUBMIT, state, prompt.text)
         contexts.extend(one.contexts)
         text = "\n\n".join((one.seen.prompt, *contexts))
-        state.messages.append(UserMessage(text=text, parts=prompt.parts))
+        state.messages.append(UserMessage(text=text, parts=prompt.parts, typed=prompt.typed))
         await self._checkpoint()
         await self._turns(state, count)
 
@@ -216,6 +225,8 @@ class AgentLoop:
         while True:
             _check_limits(state.limits, count)
             state.take_notices()
+            if self._setup.refresh is not None:
+                await self._setup.refresh()
             count.turns += 1
             state.turns += 1
             self._emitter.turn = state.turns
@@ -223,15 +234,22 @@ class AgentLoop:
             calls, usage = await self._ask(state, count)
             if calls:
                 await self._dispatch(state, count, calls)
-            self._emitter.emit(TurnEnd(calls=len(calls), usage=usage))
+            tokens = self._meter.turn(state, self._tools, self._catalog) if self._emitter.listened else None
+            self._emitter.emit(TurnEnd(calls=len(calls), usage=usage, tokens=tokens))
             if not calls and not await self._stop_blocked(state, count):
                 return
 
-    def _specs(self, state: Conversation) -> Sequence[ToolSpec]:
-        return listed_specs(self._catalog, mode=state.mode, visibility=state.visibility, hydrated=state.hydrated)
+    def specs(self, state: Conversation) -> Sequence[ToolSpec]:
+        """Return the specs that the next request lists, under their catalog names."""
+        return self._tools.specs(state)
 
     async def _ask(self, state: Conversation, count: _Count) -> tuple[tuple[ToolCall, ...], Usage]:
-        specs = self._names.specs(self._specs(state))
+        specs = self._names.specs(self.specs(state), self._catalog.names)
+        if self._tools.changed:
+            self._emitter.emit(
+                Notice(topic="tool_list_changed", text=f"The tool list was made anew: {self._tools.changed}.")
+            )
+            self._tools.changed = ""
         self._emitter.emit(TurnStart(tools=len(specs)))
         request = ModelRequest(
             system=state.system,
@@ -261,6 +279,8 @@ class AgentLoop:
             visibility=state.visibility,
             names=self._names.catalog_names,
             grants=state.grants,
+            learn=lambda name: self._tools.full_schema(state, name),
+            canonical=self._names.canonical,
         )
 
     async def _dispatch(
@@ -302,7 +322,7 @@ class AgentLoop:
 
     async def _compact(self, state: Conversation) -> None:
         window = self._model.capabilities.window_tokens
-        tokens = request_tokens(state.system, state.messages, self._specs(state))
+        tokens = request_tokens(state.system, state.messages, self.specs(state))
         if tokens <= window * WINDOW_SHARE:
             return
         cut = cut_for_summary(state.messages)
@@ -315,6 +335,7 @@ class AgentLoop:
             self._emitter.emit(Notice(topic="compaction_failed", text=str(exc)))
             return
         state.messages[:cut] = [SummaryMessage(text=text)]
+        self._tools.renew("the conversation was compacted")
         self._emitter.emit(Notice(topic="compacted", text=f"{cut} messages gave way to a summary."))
         await self._checkpoint()
 

@@ -38,7 +38,8 @@ class Pending:
     """The state of one call; written by gate, dispatch and settle in turn.
 
     `asked` is the model's call as it stands in the transcript, `call` the one that executes. Times are seconds
-    of the run's clock; `started` None means that it never executed.
+    of the run's clock; `started` None means that it never executed; `rewritten` that a hook put
+    another text into its result.
     """
 
     asked: ToolCall
@@ -61,6 +62,7 @@ class Pending:
     result: ToolResult | None = None
     code: str = ""
     extra: Mapping[str, object] | None = None
+    rewritten: bool = False
     settled: bool = False
 
     @property

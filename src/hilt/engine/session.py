@@ -22,7 +22,6 @@ from hilt.core.session import (
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.engine.assembly import Assembly, Host
 from hilt.engine.catalog import Catalog
-from hilt.engine.disclosure import listed_specs
 from hilt.engine.emitter import Emitter, Receiver
 from hilt.engine.funnel import Funnel, build_funnel
 from hilt.engine.gate import TurnView
@@ -83,6 +82,7 @@ class Session:
             checkpoint=self._checkpoint,
             ask_opened=self._ask_opened,
             persist=assembly.persist,
+            refresh=assembly.refresh,
         )
 
     @property
@@ -117,20 +117,22 @@ class Session:
 
     def specs(self) -> Sequence[ToolSpec]:
         """Return the specs that the next model request would list."""
-        state = self._state
-        return listed_specs(self.catalog, mode=state.mode, visibility=state.visibility, hydrated=state.hydrated)
+        return self._funnel.loop.specs(self._state)
 
     def subscribe(self, receiver: Receiver) -> Callable[[], None]:
         """Add a receiver of events and return the function that takes it away."""
         return self._emitter.subscribe(receiver)
 
-    def prompt(self, content: str | Sequence[Part], *, text: str = "") -> Run:
+    def prompt(self, content: str | Sequence[Part], *, text: str = "", typed: str = "") -> Run:
         """Start a run and return it: iterate over it for its events; leaving early cancels it.
+
+        `typed` is kept beside the prompt: the command line that it was expanded from.
 
         Raises:
             SessionBusyError: Another prompt runs or waits for a verdict.
         """
-        prompt = UserMessage(text=content) if isinstance(content, str) else UserMessage(text=text, parts=tuple(content))
+        parts = () if isinstance(content, str) else tuple(content)
+        prompt = UserMessage(text=content if isinstance(content, str) else text, parts=parts, typed=typed)
         return self._start(lambda: self._funnel.loop.run(self._state, prompt))
 
     async def approve(

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
 import anyio
 
@@ -10,7 +11,7 @@ from hilt.core.errors import ConflictError, RequestError, SessionNotFoundError
 from hilt.core.mcp import McpServerSpec
 from hilt.core.session import Mode, SessionId, SessionRecord, SessionState, ToolFilter
 from hilt.engine.assembly import Assembly, Host
-from hilt.engine.keeper import narrowed_limits, set_of_modes
+from hilt.engine.keeper import chosen_tier, narrowed_limits, set_of_modes
 from hilt.engine.recovery import last_seq
 from hilt.engine.session import Session
 
@@ -95,6 +96,7 @@ class Sessions:
         assembly = await self._assemble(record, mcp_servers)
         try:
             narrowed_limits(assembly.parts.limits, record.limits)
+            record = replace(record, disclosure=chosen_tier(record, assembly))
             saved = await self._host.store.save(record)
             session = Session(saved, assembly, self._host)
         except BaseException:

@@ -106,6 +106,7 @@ class Settler:
                 call.fail(ToolError.access_denied(text))
                 call.contexts = []
             elif one.seen.tool_response is not None:
+                call.rewritten = call.result is not None and one.seen.tool_response.content != call.result.content
                 call.result = one.seen.tool_response
 
     async def _review(self, call: Pending, guardrails: GuardrailChain) -> None:
@@ -208,6 +209,7 @@ def _origin(call: Pending, *, filters: bool) -> Origin:
         typed=getattr(call.tool, "output_schema", None) is not None,
         read_only=call.read_only,
         filters=filters,
+        rewritten=call.rewritten,
         schema=None if call.tool is None else call.tool.spec.schema,
         arguments=call.call.arguments if call.started is not None else None,
     )

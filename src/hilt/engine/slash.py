@@ -2,13 +2,23 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
+from hilt.core.command import CommandEntry
 from hilt.core.errors import RequestError
-from hilt.ports.command import Expander
+from hilt.ports.command import Expander, Listing
 
 EXPANSION_MAX_BYTES: Final = 100_000
 _COMMAND: Final = re.compile(r"/[A-Za-z0-9_.-]+(?:\s|\Z)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedCommand:
+    """A command and those of the same name that it hides, the nearest first."""
+
+    entry: CommandEntry
+    shadows: tuple[CommandEntry, ...] = ()
 
 
 class SlashCommands:
@@ -20,6 +30,16 @@ class SlashCommands:
     def names(self) -> list[str]:
         """Return the names of all commands without the `/`, each once, in the order of the sources."""
         return list(dict.fromkeys(name for expander in self._expanders for name in expander.names()))
+
+    def listing(self) -> list[ListedCommand]:
+        """Return what all commands do, in the order of the sources, each with what it hides."""
+        listed: dict[str, ListedCommand] = {}
+        for expander in self._expanders:
+            for entry in _entries(expander):
+                first = listed.setdefault(entry.name, ListedCommand(entry=entry))
+                if first.entry is not entry:
+                    listed[entry.name] = replace(first, shadows=(*first.shadows, entry))
+        return list(listed.values())
 
     async def expand(self, text: str) -> str | None:
         """Return what a line stands for, None where it is no command or nobody knows it.
@@ -42,3 +62,9 @@ class SlashCommands:
                 raise RequestError(f"{name} gives {size} bytes; {EXPANSION_MAX_BYTES} are the most")
             return found
         return None
+
+
+def _entries(expander: Expander) -> Sequence[CommandEntry]:
+    if isinstance(expander, Listing):
+        return expander.entries()
+    return [CommandEntry(name=name, kind="source") for name in expander.names()]

@@ -11,9 +11,10 @@ from hilt.core.rulebook import RuleBook
 from hilt.core.search_query import SearchQuery
 from hilt.core.session import Mode
 from hilt.engine.catalog import MCP_PREFIX, Catalog, Entry
-from hilt.engine.catalog_index import CatalogIndex, own_name, server_of
+from hilt.engine.catalog_index import CatalogIndex
 from hilt.engine.conversation import Conversation
 from hilt.engine.disclosure import TOOL_SEARCH
+from hilt.engine.origin import own_name, server_of
 from hilt.ports.search import FoundState, FoundTool, MissingTool, ToolGroup
 
 NEAREST = 3

@@ -1,6 +1,5 @@
 """What an MCP tool answers, as text for the model and typed parts (results.md sections 1 and 2)."""
 
-import json
 import re
 from collections.abc import Mapping
 
@@ -14,6 +13,7 @@ from hilt.core.content import (
     TextPart,
     base64_size,
 )
+from hilt.core.json_value import json_text, parse_json
 from hilt.core.tool import ToolResult
 
 NO_CONTENT = "The tool returned no content."
@@ -41,7 +41,7 @@ def read_result(raw: Mapping[str, object], *, call_id: str, server: str, tool: s
     if "structuredContent" in raw:
         parts.append(StructuredPart(value=structured))
         if not any(_stands_for(part.text, structured) for part in parts if isinstance(part, TextPart)):
-            lines.append(json.dumps(structured, ensure_ascii=False))
+            lines.append(_written(structured))
     if not lines and not parts:
         lines.append(NO_CONTENT)
     return ToolResult(call_id, "\n".join(lines), raw.get("isError") is True, tuple(parts))
@@ -62,9 +62,16 @@ def _distinct(blocks: list[Block]) -> list[str]:
     return lines
 
 
+def _written(value: object) -> str:
+    try:
+        return json_text(value)
+    except (ValueError, RecursionError):
+        return "[structured content that cannot be written as JSON, it is nested too deeply]"
+
+
 def _stands_for(text: str, value: object) -> bool:
     try:
-        return bool(json.loads(text) == value)
+        return bool(parse_json(text) == value)
     except (ValueError, RecursionError):
         return False
 

@@ -10,11 +10,12 @@ LOG_TEXT_MAX_BYTES: Final = 200
 
 
 class CallFailedError(Exception):
-    """A request to a server failed; `text` is for the model."""
+    """A request to a server failed; `text` is for the model, `code` the server's where it declared the error."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, code: int | None = None) -> None:
         super().__init__(text)
         self.text = text
+        self.code = code
 
 
 def unavailable(server: str, *, next_try_s: float | None = None) -> CallFailedError:
@@ -48,7 +49,7 @@ def shown_once(server: str, subject: str, fault: McpFault, *, redact: Callable[[
         text = f"{text}; it asks to wait {fault.retry_after_s:g} s"
     if fault.fault is Fault.SESSION_ENDED:
         text = f"{text}; the session has ended, the next call opens a new one"
-    return CallFailedError(text)
+    return CallFailedError(text, code=fault.code)
 
 
 def log_text(text: str, limit_bytes: int = LOG_TEXT_MAX_BYTES) -> str:

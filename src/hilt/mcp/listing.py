@@ -127,6 +127,14 @@ def read_tools(entries: Sequence[object], server: McpServerSpec, *, with_headers
     return ToolListing(tools=tuple(tools.values()), withheld=tuple(withheld.values()))
 
 
+def renewed(old: ToolListing, new: ToolListing) -> ToolListing:
+    """Return the new listing with the old tools where they are equal, so that what did not change stays the same."""
+    before = {tool.name: tool for tool in old.tools}
+    tools = tuple(before[tool.name] if before.get(tool.name) == tool else tool for tool in new.tools)
+    same = len(tools) == len(old.tools) and all(a is b for a, b in zip(tools, old.tools, strict=True))
+    return old if same and new.withheld == old.withheld else ToolListing(tools=tools, withheld=new.withheld)
+
+
 def is_wanted(name: str, server: McpServerSpec) -> bool:
     """Whether the globs of `tools.allow` and `tools.deny` admit the tool."""
     allowed = server.allow is None or any(matches_name(glob, name) for glob in server.allow)

@@ -1,7 +1,7 @@
 """The MCP servers of one owner: started side by side, a dead one costs its own tools, all closed together."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -44,7 +44,8 @@ class ServerReport:
 class McpManager:
     """Owns servers. All its work runs in one task of the group that it is started in.
 
-    It may be closed from any task.
+    It may be closed from any task. `lists` names what is read beside the tools when a server is ready: resources,
+    prompts.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class McpManager:
         *,
         limits: McpLimits | None = None,
         make_server: Callable[..., McpServer] = McpServer,
+        lists: Collection[str] = (),
     ) -> None:
         self._specs = [spec for spec in specs if spec.enabled]
         self._dialer = dialer
         self._limits = limits or McpLimits()
         self._make_server = make_server
+        self._lists = lists
         self._servers: dict[str, McpServer] = {}
         self._settled = 0
         self._moved = anyio.Event()
@@ -126,6 +129,8 @@ class McpManager:
             logger.exception("mcp_server_failed server=%s", server.spec.name)
             server.state, server.cause = "failed", "it could not be started"
             return False
+        if self._lists:
+            await server.lists.load(self._lists, within_s=server.spec.connect_timeout_s - server.connect_s)
         return True
 
     async def _wait(self, wait: Wait) -> None:

@@ -12,6 +12,7 @@ from hilt.core.args import Args
 from hilt.core.content import StructuredPart
 from hilt.core.errors import ToolError
 from hilt.core.json_reader import read_shape
+from hilt.core.json_value import json_text
 from hilt.core.schema import ArgumentCheck, decode_arguments
 from hilt.core.structured import HEAVY, outweighs
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
@@ -58,6 +59,10 @@ class CallMcpWithQuery:
 
     def __init__(self, tools: Sequence[RemoteTool]) -> None:
         self._tools: dict[tuple[str, str], RemoteTool] = {}
+        self.include(tools)
+
+    def include(self, tools: Sequence[RemoteTool]) -> None:
+        """Take further tools; a session that does not list one cannot call it this way either."""
         for tool in tools:
             self._tools.setdefault((tool.server, tool.name_on_server), tool)
         for tool in tools:
@@ -143,7 +148,10 @@ def _query(env: Environment) -> JsonQuery:
 
 
 async def _json_of(raw: Mapping[str, object]) -> str | None:
-    """Return the JSON text that is filtered: the structured content, else the first text block that is JSON."""
+    """Return the JSON text that is filtered: the structured content, else the first text that is JSON.
+
+    Text blocks come before the texts of embedded resources.
+    """
     if outweighs(dict(raw), HEAVY):
         return await anyio.to_thread.run_sync(_find_json, raw)
     return _find_json(raw)
@@ -152,15 +160,15 @@ async def _json_of(raw: Mapping[str, object]) -> str | None:
 def _find_json(raw: Mapping[str, object]) -> str | None:
     if "structuredContent" in raw:
         try:
-            return json.dumps(raw["structuredContent"], ensure_ascii=False)
+            return json_text(raw["structuredContent"])
         except (ValueError, RecursionError):
             return None
     content = raw.get("content")
-    for block in content if isinstance(content, list) else ():
-        text = block.get("text") if isinstance(block, Mapping) and block.get("type") == "text" else None
-        if isinstance(text, str) and read_shape(text) is not None:
-            return text
-    return None
+    blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    inside = [block.get("resource") for block in blocks if block.get("type") == "resource"]
+    texts += [resource.get("text") for resource in inside if isinstance(resource, Mapping)]
+    return next((text for text in texts if isinstance(text, str) and read_shape(text) is not None), None)
 
 
 def _filtered(call_id: str, text: str) -> ToolResult:

@@ -17,14 +17,18 @@ from hilt.core.mcp_entry import secret_values
 from hilt.core.redaction import Redactor
 from hilt.core.replay import judge, pause_s
 from hilt.mcp.failure import CallFailedError, log_text, outcome_unknown, shown_once, unavailable
-from hilt.mcp.listing import ToolListing, list_all, read_tools
-from hilt.ports.mcp import Fault, McpConnection, McpDialer, McpFault, ProgressHandler, ServerFacts
+from hilt.mcp.listing import METHOD_NOT_FOUND, Ask, ToolListing, list_all, read_tools, renewed
+from hilt.mcp.server_list import ServerList
+from hilt.mcp.server_lists import ServerLists
+from hilt.mcp.staleness import KINDS, Staleness
+from hilt.ports.mcp import CHANNEL_GAP, Asker, Fault, McpConnection, McpDialer, McpFault, ProgressHandler, ServerFacts
 
 logger = logging.getLogger(__name__)
 
 ServerState = Literal["connecting", "ready", "failed", "closed"]
 DIAL_SPARE_S: Final = 1.0
 SENDS_MAX: Final = 2
+LIST_AGAIN_S: Final = 10.0
 LOGS_A_MINUTE: Final = 100
 LOG_BYTES: Final = 1024
 
@@ -34,7 +38,7 @@ class McpRequest:
     """One request to a server.
 
     `subject` names it in messages; `repeatable`: it is annotated read-only or idempotent, so that it may be
-    sent twice; `headers` go beside it in the stateless era over HTTP.
+    sent twice; `headers` go beside it in the stateless era over HTTP; `asker` answers for its session.
     """
 
     method: str
@@ -42,6 +46,7 @@ class McpRequest:
     subject: str
     repeatable: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
+    asker: Asker | None = None
 
 
 class _Dial:
@@ -56,11 +61,12 @@ class _Dial:
 class McpServer:
     """One server entry in use; made and started by `McpManager`, whose `tasks` run its dials.
 
-    `listing` is what `tools/list` gave at start and never changes with a reconnect. `stale` names the lists
-    (tools, prompts, resources) that the server has declared changed since.
+    `listing` is what `tools/list` gave when it was read last, which a reconnect is no reason for. `stale` names the
+    lists (tools, prompts, resources) that are to be read again; `lists` has the last two. `live` makes a reconnect,
+    and a gap in the standing channel, a reason too.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only parts of one server
         self,
         spec: McpServerSpec,
         dialer: McpDialer,
@@ -69,14 +75,14 @@ class McpServer:
         limits: McpLimits | None = None,
         monotonic: Callable[[], float] = anyio.current_time,
         chance: Callable[[], float] = random.random,
+        live: bool = False,
     ) -> None:
         self.spec = spec
         self.state: ServerState = "connecting"
-        self.listing = ToolListing()
         self.facts = ServerFacts()
         self.cause = ""
         self.connect_s = 0.0
-        self.stale: set[str] = set()
+        self.stale = Staleness(monotonic)
         self._secrets = secret_values(spec)
         self._redactor = Redactor(self._secrets)
         self._dialer = dialer
@@ -90,6 +96,25 @@ class McpServer:
         self._failures = 0
         self._closed_until = 0.0
         self._log_window = (0.0, 0)
+        self._live = live
+        self._tool_list: ServerList[ToolListing] = ServerList(
+            spec.name, "tools", self._read_tools, empty=ToolListing(), stale=self.stale
+        )
+        self.lists = ServerLists(spec, self._ask_list, facts=lambda: self.facts, stale=self.stale, limits=self._limits)
+
+    @property
+    def listing(self) -> ToolListing:
+        """The tools as they were read last."""
+        return self._tool_list.known
+
+    @property
+    def listing_due(self) -> bool:
+        """Whether `fresh_listing` would wait for the server."""
+        return self._tool_list.due
+
+    async def fresh_listing(self) -> ToolListing:
+        """Return the tools, read again where the list is stale; where that fails, as they were."""
+        return await self._tool_list.value()
 
     @property
     def retry_in_s(self) -> float:
@@ -106,7 +131,7 @@ class McpServer:
         try:
             with anyio.move_on_after(self.spec.connect_timeout_s) as scope:
                 connection = await self._shared_dial()
-                self.listing = await self._listed(connection)
+                self._tool_list.put(await self._first_tools(connection))
             if scope.cancelled_caught:
                 raise McpFault(Fault.TIMEOUT, f"not ready within {self.spec.connect_timeout_s:g} s")
         except McpFault as fault:
@@ -119,6 +144,17 @@ class McpServer:
         if self.state != "closed":
             self.state, self.cause = "ready", ""
 
+    async def _ask_list(self, method: str, params: Mapping[str, object]) -> Mapping[str, object]:
+        request = McpRequest(method=method, params=params, subject=method, repeatable=True)
+        try:
+            answer = await self.request(request, timeout_s=self.spec.connect_timeout_s)
+        except CallFailedError as exc:
+            if exc.code == METHOD_NOT_FOUND:
+                raise McpFault(Fault.DECLARED, exc.text, code=exc.code) from None
+            raise
+        self.stale.note(method, answer)
+        return answer
+
     async def _give_up(self) -> None:
         """Close a connection whose lists could not be read; that counts as a failed dial."""
         connection, self._connection = self._connection, None
@@ -126,18 +162,31 @@ class McpServer:
             self._paused()
             self._tasks.start_soon(connection.close)
 
-    async def _listed(self, connection: McpConnection) -> ToolListing:
+    async def _first_tools(self, connection: McpConnection) -> ToolListing:
         self.facts = connection.facts
-        if "tools" not in connection.facts.capabilities:
-            return ToolListing()
 
         async def ask(method: str, params: Mapping[str, object]) -> Mapping[str, object]:
-            return await connection.request(method, params, timeout_s=self.spec.connect_timeout_s)
+            answer = await connection.request(method, params, timeout_s=self.spec.connect_timeout_s)
+            self.stale.note(method, answer)
+            return answer
 
+        self.stale.discard("tools")
+        return await self._listed(ask)
+
+    async def _read_tools(self) -> ToolListing:
+        with anyio.move_on_after(min(self.spec.connect_timeout_s, LIST_AGAIN_S)):
+            return await self._listed(self._ask_list)
+        raise McpFault(Fault.TIMEOUT, "the list did not come in time")
+
+    async def _listed(self, ask: Ask) -> ToolListing:
+        if "tools" not in self.facts.capabilities:
+            return ToolListing()
         entries = await list_all(ask, "tools/list", "tools", server=self.spec.name, limits=self._limits)
         by_header = self.facts.era == "stateless" and self.spec.transport == "http"
-        listing = read_tools(entries, self.spec, with_headers=by_header)
+        listing = renewed(self.listing, read_tools(entries, self.spec, with_headers=by_header))
         for tool in listing.withheld:
+            if tool in self.listing.withheld:
+                continue
             logger.warning(
                 "mcp_tool_withheld server=%s tool=%s reason=%s",
                 self.spec.name,
@@ -165,6 +214,7 @@ class McpServer:
                 timeout_s=timeout_s,
                 on_progress=on_progress,
                 headers=request.headers,
+                asker=request.asker,
             )
 
         dialled = False
@@ -267,6 +317,8 @@ class McpServer:
                 self._tasks.start_soon(connection.close)
             elif connection is not None:
                 dial.connection = self._connection = connection
+                if self._live and self.state == "ready":
+                    self.stale |= set(KINDS)
                 self._failures, self._closed_until = 0, 0.0
             else:
                 self._paused()
@@ -282,6 +334,8 @@ class McpServer:
     def _notified(self, method: str, params: Mapping[str, object]) -> None:
         if method.startswith("notifications/") and method.endswith("/list_changed"):
             self.stale.add(method.split("/")[1])
+        elif method == CHANNEL_GAP and self._live:
+            self.stale |= set(KINDS)
         elif method == "notifications/message":
             self._log(params)
 

@@ -9,6 +9,7 @@ from hilt.core.errors import ToolError
 from hilt.core.mcp_header import header_values
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.mcp.answer import read_answer
+from hilt.mcp.elicitation import asker
 from hilt.mcp.failure import CallFailedError
 from hilt.mcp.listing import ListedTool
 from hilt.mcp.server import McpRequest, McpServer
@@ -53,6 +54,11 @@ class RemoteTool:
         return self._server.spec.name
 
     @property
+    def listed(self) -> ListedTool:
+        """What the server's list said of it."""
+        return self._listed
+
+    @property
     def name_on_server(self) -> str:
         """The name that the server gave, byte for byte."""
         return self._listed.name
@@ -94,6 +100,7 @@ class RemoteTool:
                     subject=self._listed.name,
                     repeatable=self.read_only or self.idempotent,
                     headers=header_values(self._listed.header_arguments, arguments),
+                    asker=asker(env, self.server),
                 ),
                 timeout_s=CALL_MAX_S,
                 on_progress=relay(env),

@@ -1,6 +1,6 @@
 """The wire of one MCP server: dial, list, call, close. Policy (retry, replay, names) is not here."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -8,6 +8,8 @@ from hilt.core.mcp import McpServerSpec
 from hilt.core.replay import Fault
 
 __all__ = [
+    "CHANNEL_GAP",
+    "Asker",
     "Fault",
     "McpConnection",
     "McpDialer",
@@ -63,6 +65,20 @@ class ServerFacts:
 ProgressHandler = Callable[[float, float | None, str], None]
 NotificationHandler = Callable[[str, Mapping[str, object]], None]
 
+CHANNEL_GAP = "hilt/channel_gap"
+"""Told to a `NotificationHandler` when a standing channel ended: notices may have been missed since."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who answers a server's question to a person: the session whose call is open.
+
+    `elicit` takes the params of `elicitation/create` and returns its result; it raises nothing.
+    """
+
+    session_id: str
+    elicit: Callable[[Mapping[str, object]], Awaitable[Mapping[str, object]]]
+
 
 class McpConnection(Protocol):
     """One live connection.
@@ -83,13 +99,14 @@ class McpConnection(Protocol):
         timeout_s: float,
         on_progress: ProgressHandler | None = None,
         headers: Mapping[str, str] | None = None,
+        asker: Asker | None = None,
     ) -> Mapping[str, object]:
         """Send one request and return its raw result object.
 
         When the caller is cancelled or `timeout_s` (of the whole exchange) passes, the server is told and a
         late answer is dropped. `on_progress` is called with done, total and text, for rising values of `done`
         only, from another task and never after this has returned; it must not wait. `headers` are sent beside it
-        in the stateless era over HTTP, and nowhere else.
+        in the stateless era over HTTP, and nowhere else. `asker` is put what the server wants to know meanwhile.
 
         Raises:
             McpFault: The exchange failed; says how.

@@ -26,6 +26,12 @@ BROKEN = """    count = 0
     return count
 """
 
+LATE: Mapping[str, object] = {
+    "server": "orders",
+    "tool": "list",
+    "jq_filter": '[.orders[] | select(.state == "late") | .id]',
+}
+
 
 def _call(name: str, **arguments: object) -> dict[str, object]:
     return {"name": name, "args": arguments}
@@ -58,6 +64,8 @@ def demo_answers(servers: Sequence[str], repository: str) -> list[Answer]:
         {"text": "I clean up before I start.", "calls": [_call("shell", command="echo start && rm -rf build")]},
         {"text": "How many loans are there?", "calls": [_call("Read", path="loans.csv", limit=2000)]},
         _page,
+        {"text": "Which orders are late?", "calls": [_call("mcp__orders__list")]},
+        {"text": "Too much at once; I ask for what I need.", "calls": [_call("CallMcpWithQuery", **LATE)]},
         {
             "text": "The loop stops one shelf early. I mend it.",
             "calls": [

@@ -33,7 +33,8 @@ async def demo_servers(repository: Path, everything: Path | None) -> AsyncIterat
 
     `everything` is the entry file of the npm package @modelcontextprotocol/server-everything.
     """
-    specs: list[McpServerSpec] = []
+    own = ("-m", "hilt.app.demo.orders")
+    specs = [McpServerSpec(name="orders", transport="stdio", command=sys.executable, args=own)]
     missing: list[str] = []
     if find_spec("mcp_server_git") is not None:
         arguments = ("-m", "mcp_server_git", "--repository", str(repository))

@@ -42,6 +42,7 @@ SETTINGS = """permissions:
     - mcp__git__git_log
     - mcp__git__git_status
     - mcp__everything__echo
+    - mcp__orders__list
     - shell(python3 -m unittest*)
   deny:
     - shell(rm:*)

@@ -64,9 +64,7 @@ class ReadResult:
             return await _filtered(call.id, kept, args.jq_filter, env)
         raw = kept.text.encode("utf-8", "replace")
         if args.offset > len(raw):
-            raise ToolError.invalid_arguments(
-                f"offset {args.offset} is past the end, the result has {len(raw)} bytes"
-            )
+            raise ToolError.invalid_arguments(f"offset {args.offset} is past the end, the result has {len(raw)} bytes")
         if args.pattern is None:
             return ToolResult.text(call.id, _stretch(raw, args.offset, args.limit))
         search = partial(_matching, raw, _compiled(args.pattern), args.offset, args.limit)

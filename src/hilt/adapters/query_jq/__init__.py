@@ -1,0 +1,1 @@
+"""jq in worker processes of its own."""

@@ -1,0 +1,1 @@
+"""The web: one document by its address, and a search."""

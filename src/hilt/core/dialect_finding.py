@@ -1,0 +1,25 @@
+"""What was done to a tool to make it fit a provider."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+FindingKind = Literal["repaired", "told", "withheld"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Repair:
+    """One change: where (a JSON pointer into the canonical schema), what kind, by which rule, in one sentence."""
+
+    pointer: str
+    rule: str
+    kind: FindingKind
+    text: str
+
+
+class StrictLostError(Exception):
+    """The schema has something that strict mode cannot say; the tool is sent without it."""
+
+
+def pointer(at: str, *steps: str | int) -> str:
+    """Return the JSON pointer of a place below another."""
+    return at + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
