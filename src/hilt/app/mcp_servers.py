@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Final
 
 from hilt.app.config import Config
@@ -17,6 +18,7 @@ from hilt.mcp.tools import RemoteTool
 
 logger = logging.getLogger(__name__)
 
+CLIENT_LIBRARY: Final = "mcp"
 CLIENT_SERVERS_MAX: Final = 8
 CLIENT_CONNECT_S: Final = 10.0
 _REFUSED_HEADERS: Final = frozenset(
@@ -66,7 +68,27 @@ def mounted_servers(config: Config, given: Sequence[McpServerSpec]) -> list[McpS
             prepared.append(prepare_server(server, config.environment))
         except MissingVariableError as exc:
             logger.warning("mcp_server_left_out server=%s why=%s", spec.name, exc)
-    return prepared
+    return prepared if has_client() else _unused(prepared)
+
+
+def has_client() -> bool:
+    """Tell whether the library that MCP servers are reached through is installed; it is not loaded."""
+    return find_spec(CLIENT_LIBRARY) is not None
+
+
+def _unused(servers: Sequence[McpServerSpec]) -> list[McpServerSpec]:
+    required = [server.name for server in servers if server.required]
+    if required:
+        raise ConfigError(
+            f"MCP server {required[0]!r} is required and there is no MCP client: install {CLIENT_LIBRARY}"
+        )
+    if servers:
+        logger.warning(
+            "mcp_servers_not_used count=%d: hilt was installed without an MCP client; install %s",
+            len(servers),
+            CLIENT_LIBRARY,
+        )
+    return []
 
 
 def client_servers(config: Config, given: Sequence[McpServerSpec]) -> list[McpServerSpec]:
