@@ -13,6 +13,7 @@ from hilt.core.event import Event, RunResult, ToolSettled
 from hilt.core.mcp import McpServerSpec
 from hilt.core.tool import ToolResult
 from hilt.engine.session import Session
+from hilt.ports.model import Capabilities
 from hilt.testing import ScriptedModel
 
 STDIO_REPLAY = Path(__file__).parents[1] / "bugs" / "inputs" / "replay" / "stdio_replay.py"
@@ -53,7 +54,7 @@ class House:
 @asynccontextmanager
 async def house(root: Path, **options: object) -> AsyncIterator[House]:
     """Build an application over a folder; the options are those of `build`."""
-    model = ScriptedModel()
+    model = ScriptedModel(capabilities=Capabilities(profile="anthropic"))
     events: list[Event] = []
     async with build(workspace=root, model=model, on_event=events.append, **options) as app:  # type: ignore[arg-type]  # the options of build, checked there
         yield House(app=app, model=model, events=events)

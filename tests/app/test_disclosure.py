@@ -406,3 +406,22 @@ async def test_a_providers_counter_comes_before_the_estimate(tmp_path: Path) -> 
     [first, _] = [event.body.tokens for event in events if isinstance(event.body, TurnEnd)]
     assert first is not None
     assert (first.counter, first.results) == ("provider", 1)
+
+
+@pytest.mark.req("PRV-29")
+async def test_a_tool_that_the_provider_refuses_is_withheld_and_the_request_sent_once_more(tmp_path: Path) -> None:
+    async with home(tmp_path, catalog_of(remotes(3))) as place:
+        session = await place.app.sessions.create()
+        refusal = {"error": {"status": 400, "message": "Invalid schema for function 'mcp__srv1__tool_001'"}}
+        place.model.add(refusal, {"text": "done"}, refusal)
+        async for _ in session.prompt("go"):
+            pass
+        assert len(place.listed(0)) == 3
+        assert place.listed(1) == ["mcp__srv0__tool_000", "mcp__zoo__count_zebras"]
+        assert "the provider refused a tool" in place.notices()[0]
+        run = session.prompt("again")
+        async for _ in run:
+            pass
+        result = await run.finished()
+        assert result is not None
+        assert "Invalid schema" in result.error

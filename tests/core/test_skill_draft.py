@@ -42,7 +42,8 @@ def test_texts_are_alike_by_the_share_of_their_word_pairs() -> None:
     assert jaccard(word_pairs("a b c"), word_pairs("b c d")) == pytest.approx(1 / 3)
     assert jaccard(word_pairs("one"), word_pairs("one")) == 1.0
     assert jaccard(word_pairs(""), word_pairs("")) == 0.0
-    assert most_similar("a b c d", {"x": "q r", "y": "a b c", "z": "a b c"}) == ("y", pytest.approx(2 / 3))
+    name, share = most_similar("a b c d", {"x": "q r", "y": "a b c", "z": "a b c"})
+    assert (name, round(share, 6)) == ("y", 0.666667)
     assert most_similar("a b", {}) == ("", 0.0)
 
 

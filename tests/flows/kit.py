@@ -10,6 +10,7 @@ from hilt.core.rule_text import parse_rule
 from hilt.core.session import ToolMessage
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.engine.catalog import Catalog
+from hilt.ports.model import Capabilities
 from hilt.ports.permission import Ask, Verdict
 from hilt.ports.tool import Environment, Tool
 from hilt.testing import ScriptedModel
@@ -134,7 +135,7 @@ class Flow:
             self.catalog.register(tool, family=family)
         self.events: list[Event] = []
         self.recorder = Recorder()
-        self.model = ScriptedModel(list(answers))
+        self.model = ScriptedModel(list(answers), capabilities=Capabilities(profile="anthropic"))
         options.setdefault("recorder", self.recorder)
         options.setdefault("model", self.model)
         self.agent = Agent(catalog=self.catalog, on_event=self.events.append, **options)  # type: ignore[arg-type]  # the agent's own keywords, checked there

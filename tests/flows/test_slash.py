@@ -9,9 +9,9 @@ import hilt
 from hilt.adapters.skill_dir import SkillDirectory
 from hilt.app.flags import Flags
 from hilt.core.errors import RequestError
-from hilt.core.event import StopReason
 from hilt.core.record import record_from_json, record_to_json
-from hilt.core.session import UserMessage
+from hilt.core.session import StopReason, UserMessage
+from hilt.engine.slash import ListedCommand
 from tests.app.house import House, house, script_server
 from tests.app.places import Machine
 
@@ -91,7 +91,8 @@ async def test_the_first_that_knows_the_name_expands_it(machine: Machine) -> Non
     server = script_server(machine.home, "docs", [])
     (machine.home / "docs.json").write_text(json.dumps(scenario))
     options = {"config": machine.load(), "mcp_servers": [server]}
-    found, listing = [], []
+    found: list[str | None] = []
+    listing: list[ListedCommand] = []
     for sources in ([driver], []):
         async with house(machine.root, skill_sources=sources, **options) as home:
             found.append(await home.app.slash.expand("/mcp__docs__brief"))

@@ -79,6 +79,19 @@ async def test_any_other_failure_fails_the_listing(answer: Mapping[str, object] 
         await _list(ask)
 
 
+@pytest.mark.req("PRV-16")
+def test_a_root_of_which_no_branch_is_an_object_is_withheld() -> None:
+    text, number, thing = {"type": "string"}, {"type": ["integer", "null"]}, {"type": ["object", "null"]}
+    none = [{"anyOf": [text, number]}, {"oneOf": [text, False]}, {"type": "object", "anyOf": [text]}]
+    some = [{"anyOf": [text, thing]}, {"oneOf": [text, {}]}, {"oneOf": [{"$ref": "#/$defs/x"}], "$defs": {"x": OBJECT}}]
+    entries = [{"name": str(number), "inputSchema": schema} for number, schema in enumerate([*none, *some])]
+    listing = read_tools(entries, SERVER)
+    assert {tool.name: tool.reason for tool in listing.withheld} == dict.fromkeys(
+        ("0", "1", "2"), "no branch of the input schema describes an object"
+    )
+    assert [tool.name for tool in listing.tools] == ["3", "4", "5"]
+
+
 @pytest.mark.req("MCP-07", "MCP-58", "MCP-62")
 def test_one_tool_that_cannot_be_used_is_withheld_alone_with_a_reason() -> None:
     deep: dict[str, object] = {"type": "object"}

@@ -3,15 +3,17 @@
 import json
 from collections.abc import Mapping
 
+import anyio
 import pytest
 
 from hilt.core.content import EmbeddedResourcePart
 from hilt.core.errors import ToolError
 from hilt.core.permission import Subject, Subjects
 from hilt.core.tool import ToolCall, ToolResult
+from hilt.mcp.background import background_tasks
 from hilt.mcp.manager import McpManager
 from hilt.mcp.resources import ListMcpResources, ReadMcpResource, offers_resources
-from hilt.ports.mcp import Fault, McpFault, ServerFacts
+from hilt.ports.mcp import Fault, McpConnection, McpFault, ServerFacts
 from hilt.ports.tool import Environment
 from hilt.testing.mcp import FakeConnection, FakeDialer
 from tests.mcp.mount import SPEC, UNAVAILABLE, fails, managed
@@ -81,6 +83,24 @@ async def test_a_server_that_is_away_is_neither_listed_nor_known() -> None:
         assert (await listed(manager)).content == "- [ark] a://1"
         with pytest.raises(ToolError, match="there are: ark"):
             await read(manager, server="zoo")
+
+
+@pytest.mark.req("MCP-54")
+async def test_a_server_that_is_still_connecting_is_named() -> None:
+    async def never() -> McpConnection:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    specs = [http_spec("http://127.0.0.1:9/x", name=name) for name in ("ark", "zoo")]
+    async with background_tasks() as tasks:
+        manager = McpManager(specs, FakeDialer(library(A), never), lists=LISTS)
+        with anyio.fail_after(5):
+            await manager.start(tasks, wait="fast")
+            try:
+                every = await listed(manager)
+            finally:
+                await manager.close()
+    assert every.content.splitlines() == ["- [ark] a://1", "- [zoo] is still connecting"]
 
 
 @pytest.mark.req("MCP-97")

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,12 +107,12 @@ def stdio_spec(command: str, *args: str, name: str = "near", **more: object) -> 
 
 @asynccontextmanager
 async def mounted(
-    *specs: McpServerSpec, root: Path | None = None, limits: McpLimits | None = None
+    *specs: McpServerSpec, root: Path | None = None, limits: McpLimits | None = None, lists: Sequence[str] = ()
 ) -> AsyncIterator[McpManager]:
     """Mount servers and close them at the end."""
     async with background_tasks() as tasks:
         dialer = SdkDialer(tasks, root=root, environment=dict(os.environ), limits=limits)
-        manager = McpManager(specs, dialer, limits=limits)
+        manager = McpManager(specs, dialer, limits=limits, lists=lists)
         with anyio.fail_after(30):
             await manager.start(tasks)
         try:

@@ -33,6 +33,9 @@ class Received:
         return str(self.rpc.get("method", ""))
 
 
+STANDING = "standing"
+"""Key of the answer to the standing stream's GET; without one it gets 405 and is not written down."""
+
 Answer = Callable[[Received, anyio.abc.SocketStream], Awaitable[None]]
 
 
@@ -132,8 +135,13 @@ async def _serve(server: RawServer, stream: anyio.abc.SocketStream) -> None:
         async with stream:
             while True:
                 request = await _read(reader)
-                server.received.append(request)
                 key = request.method if request.verb == "POST" else request.verb
+                if key == "GET" and "last-event-id" not in request.headers:
+                    key = STANDING
+                if key == STANDING and key not in server.answers:
+                    await stream.send(http(b"", status="405 Method Not Allowed"))
+                    continue
+                server.received.append(request)
                 await server.answers[key](request, stream)
     except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
         return

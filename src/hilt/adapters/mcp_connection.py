@@ -6,8 +6,7 @@ an open request is kept here beside the request, because the dispatcher would lo
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import anyio
 import anyio.abc
@@ -30,16 +29,25 @@ from mcp_types import (
     PROTOCOL_VERSION_META_KEY,
     ErrorData,
     JSONRPCError,
-    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
 )
 
+from hilt.adapters.mcp_channel import ChannelState, OpenStream, StreamEnd, StreamReport, hold_channel
+from hilt.adapters.mcp_outbox import Outbox, as_json
 from hilt.adapters.mcp_pending import OpenRequest, OpenRequests
 from hilt.adapters.mcp_replies import ClientReplies
 from hilt.adapters.mcp_wire import Wire, is_id
 from hilt.core.redaction import Redactor
-from hilt.ports.mcp import Fault, McpFault, NotificationHandler, ProgressHandler, ServerFacts
+from hilt.ports.mcp import (
+    CHANNEL_GAP,
+    Asker,
+    Fault,
+    McpFault,
+    NotificationHandler,
+    ProgressHandler,
+    ServerFacts,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -50,51 +58,13 @@ _SERVING_MAX: Final = 64
 _NO_CODE: Final = -32000
 
 
-class _Outbox:
-    """The dispatcher's write stream: hands each message to the transport."""
-
-    def __init__(self, hand_over: Callable[[SessionMessage], Awaitable[None]]) -> None:
-        self._hand_over = hand_over
-
-    async def send(self, item: SessionMessage, /) -> None:
-        await self._hand_over(item)
-
-    async def aclose(self) -> None:
-        """Nothing of its own to close."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
-
-
-def _as_json(
-    message: JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError,
-) -> dict[str, object]:
-    match message:
-        case JSONRPCResponse():
-            return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
-        case JSONRPCError():
-            return {"jsonrpc": "2.0", "id": message.id, "error": message.error.model_dump(exclude_none=True)}
-        case JSONRPCRequest():
-            out: dict[str, object] = {"jsonrpc": "2.0", "id": message.id, "method": message.method}
-        case _:
-            out = {"jsonrpc": "2.0", "method": message.method}
-    if message.params is not None:
-        out["params"] = message.params
-    return out
-
-
 class SdkConnection:
     """One connection; see `McpConnection`.
 
     `run` is its owner task, everything else may be called from any task.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only parts of one connection
         self,
         wire: Wire,
         *,
@@ -103,6 +73,7 @@ class SdkConnection:
         replies: ClientReplies,
         redactor: Redactor,
         on_notification: NotificationHandler,
+        channel: ChannelState | None = None,
     ) -> None:
         self.facts = ServerFacts()
         self._wire = wire
@@ -112,14 +83,17 @@ class SdkConnection:
         self._on_notification = on_notification
         self._server = server
         self._requests = OpenRequests(server)
-        self._serving = 0
+        self._serving: dict[str | int, int | None] = {}
+        self._channel = channel
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._acknowledged = False
         self._lost: McpFault | None = None
         self._failure: McpFault | None = None
         self._closing = anyio.Event()
         self._finished = anyio.Event()
         self._inbox, self._inbox_end = anyio.create_memory_object_stream[SessionMessage | Exception](_INBOX)
         self._dispatcher: JSONRPCDispatcher[TransportContext] = JSONRPCDispatcher(
-            self._inbox_end, _Outbox(self._hand_over)
+            self._inbox_end, Outbox(self._hand_over)
         )
 
     @property
@@ -138,6 +112,7 @@ class SdkConnection:
                 try:
                     await tasks.start(self._guarded, self._wire.run, self)
                     await tasks.start(self._guarded, self._dispatcher.run, self._serve, _ignore)
+                    self._tasks = tasks
                     task_status.started()
                     await self._closing.wait()
                 except McpFault as fault:
@@ -186,15 +161,16 @@ class SdkConnection:
         timeout_s: float,
         on_progress: ProgressHandler | None = None,
         headers: Mapping[str, str] | None = None,
+        asker: Asker | None = None,
     ) -> Mapping[str, object]:
         """See `McpConnection.request`."""
         with anyio.move_on_after(timeout_s):
-            answer = await self._exchange(method, params, on_progress, headers=headers)
+            answer = await self._exchange(method, params, on_progress, headers=headers, asker=asker)
             for _ in range(INPUT_ROUNDS_MAX):
                 if answer.get("resultType") != "input_required":
                     return answer
-                filled = {**params, **await self._replies.fill(answer)}
-                answer = await self._exchange(method, filled, on_progress, headers=headers)
+                filled = {**params, **await self._replies.fill(answer, asker)}
+                answer = await self._exchange(method, filled, on_progress, headers=headers, asker=asker)
             raise McpFault(Fault.PROTOCOL, f"the server asked for input more than {INPUT_ROUNDS_MAX} times")
         raise McpFault(Fault.TIMEOUT, f"no answer within {timeout_s:g} s")
 
@@ -215,8 +191,40 @@ class SdkConnection:
         self._wire.settle(revision=facts.revision, stateless=stateless)
         if not stateless:
             await self._dispatcher.notify("notifications/initialized", None)
+        stream = self._subscription() if stateless else self._wire.standing()
+        if stream is not None and self._channel is not None and self._tasks is not None:
+            self._tasks.start_soon(self._guarded, self._hold, stream, self._channel)
 
-    async def _exchange(
+    async def _hold(
+        self,
+        stream: OpenStream,
+        state: ChannelState,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        await hold_channel(stream, state, lambda: self._notified(CHANNEL_GAP, {}))
+
+    def _subscription(self) -> OpenStream | None:
+        """Return what listens for the changes of lists that this stateless server promises to tell."""
+        wanted = {
+            f"{kind}ListChanged": True
+            for kind in ("tools", "prompts", "resources")
+            if isinstance(about := self.facts.capabilities.get(kind), Mapping) and about.get("listChanged") is True
+        }
+
+        async def listen() -> StreamReport:
+            self._acknowledged = False
+            end = StreamEnd.OVER
+            try:
+                await self._exchange("subscriptions/listen", {"notifications": wanted}, None, cancel=False)
+            except McpFault as fault:
+                refused = fault.code == METHOD_NOT_FOUND or fault.status == 405
+                end = StreamEnd.NOT_OFFERED if refused else StreamEnd.FAILED
+            return StreamReport(end=end, heard=self._acknowledged)
+
+        return listen if wanted else None
+
+    async def _exchange(  # noqa: PLR0913 - what goes beside a request is keyword-only
         self,
         method: str,
         params: Mapping[str, object],
@@ -225,12 +233,13 @@ class SdkConnection:
         revision: str | None = None,
         cancel: bool = True,
         headers: Mapping[str, str] | None = None,
+        asker: Asker | None = None,
     ) -> Mapping[str, object]:
         if self._closing.is_set():
             raise McpFault(Fault.NOT_SENT, "the connection is closed")
         if revision is None:
             revision = self.facts.revision if self.facts.era == "stateless" else ""
-        request = self._requests.begin(on_progress)
+        request = self._requests.begin(on_progress, asker)
         body, options = self._stamped(method, params, request, revision)
         if revision:
             for name, value in (headers or {}).items():
@@ -280,11 +289,16 @@ class SdkConnection:
     async def _serve(
         self, context: DispatchContext[TransportContext], method: str, params: Mapping[str, object] | None
     ) -> dict[str, object]:
-        self._serving -= 1
-        given = self._replies.reply(method)
+        key = context.request_id
+        related = None if key is None else self._serving.get(key)
+        try:
+            given = await self._replies.reply(method, params or {}, self._requests.asker(related))
+        finally:
+            if key is not None:
+                self._serving.pop(key, None)
         if given is None:
             raise MCPError(METHOD_NOT_FOUND, "Method not found")
-        return given
+        return dict(given)
 
     async def _hand_over(self, item: SessionMessage) -> None:
         message = item.message
@@ -293,14 +307,14 @@ class SdkConnection:
         if request is not None:
             request.handed = True
         try:
-            await self._wire.send(_as_json(message), headers or {})
+            await self._wire.send(as_json(message), headers or {})
         except McpFault as fault:
             if request is not None:
                 await self.fail(request.id, fault)
 
     # ------------------------------------------------------------ what the transport gives
 
-    async def deliver(self, message: Mapping[str, object]) -> None:
+    async def deliver(self, message: Mapping[str, object], *, related: int | None = None) -> None:
         """See `Inbox.deliver`."""
         method, params = message.get("method"), message.get("params")
         known = params if isinstance(params, dict) else {}
@@ -314,7 +328,7 @@ class SdkConnection:
             else:
                 await self._push(JSONRPCResponse(jsonrpc="2.0", id=request.id, result=outcome))
         elif "id" in message:
-            await self._requested(method, known, message["id"])
+            await self._requested(method, known, message["id"], related)
         else:
             self._notified(method, known)
 
@@ -322,6 +336,8 @@ class SdkConnection:
         try:
             if method == "notifications/progress":
                 self._requests.progressed(params)
+            elif method == "notifications/subscriptions/acknowledged":
+                self._acknowledged = True
             else:
                 self._on_notification(method, params)
         except Exception:
@@ -352,12 +368,27 @@ class SdkConnection:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.debug("mcp_message_after_close server=%s", self._server)
 
-    async def _requested(self, method: str, params: dict[str, object], request_id: object) -> None:
-        if not is_id(request_id) or self._serving >= _SERVING_MAX:
+    async def _requested(self, method: str, params: dict[str, object], request_id: object, related: int | None) -> None:
+        if not is_id(request_id) or request_id in self._serving or self._closing.is_set():
             logger.debug("mcp_server_request_ignored server=%s method=%s", self._server, repr(method[:80]))
             return
-        self._serving += 1
+        asked = method == "elicitation/create" and self._requests.asker(related) is not None
+        if not asked or len(self._serving) >= _SERVING_MAX:
+            await self._reply_at_once(method, request_id)
+            return
+        self._serving[request_id] = related
         await self._push(JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method, params=params))
+
+    async def _reply_at_once(self, method: str, request_id: str | int) -> None:
+        """Answer what needs nobody past the dispatcher, so that a flood of it holds nothing up."""
+        given = self._replies.at_once(method)
+        outcome: dict[str, object] = {"result": given}
+        if given is None:
+            outcome = {"error": {"code": METHOD_NOT_FOUND, "message": "Method not found"}}
+        try:
+            await self._wire.send({"jsonrpc": "2.0", "id": request_id, **outcome}, {})
+        except McpFault:
+            logger.debug("mcp_answer_not_sent server=%s", self._server)
 
 
 async def _ignore(context: DispatchContext[TransportContext], method: str, params: Mapping[str, object] | None) -> None:

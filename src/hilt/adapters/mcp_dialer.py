@@ -10,10 +10,12 @@ import anyio
 import anyio.abc
 import httpx2
 
+from hilt.adapters.mcp_channel import ChannelState
 from hilt.adapters.mcp_connection import SdkConnection
 from hilt.adapters.mcp_eras import ProbeKilledError, negotiate, refuses_era
 from hilt.adapters.mcp_http import HttpWire
 from hilt.adapters.mcp_replies import ClientReplies
+from hilt.adapters.mcp_sse import SseWire
 from hilt.adapters.mcp_stdio import StdioWire
 from hilt.adapters.mcp_wire import Wire
 from hilt.core.mcp import McpLimits, McpServerSpec
@@ -28,7 +30,7 @@ class SdkDialer:
     """Opens connections; see `McpDialer`. Each one's owner task runs in `tasks`.
 
     `environment` is what processes inherit from, `root` the workspace root (None: no file system), `version`
-    ours.
+    ours; `elicits` says that a person can be asked for what a server wants to know.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class SdkDialer:
         environment: Mapping[str, str] | None = None,
         version: str = "0",
         limits: McpLimits | None = None,
+        elicits: bool = False,
     ) -> None:
         # At INFO it would write every URL, with the secrets that a query may hold.
         logging.getLogger("httpx2").setLevel(logging.WARNING)
@@ -49,6 +52,8 @@ class SdkDialer:
         self._limits = limits or McpLimits()
         self._eras: dict[tuple[str, str], Era] = {}
         self._noisy: set[str] = set()
+        self._elicits = elicits
+        self._channels: dict[tuple[str, str], ChannelState] = {}
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -91,16 +96,20 @@ class SdkDialer:
             self._wire(spec),
             server=spec.name,
             client=self._client,
-            replies=ClientReplies(self._root if stdio else None),
+            replies=ClientReplies(self._root if stdio else None, elicits=self._elicits),
             redactor=redactor,
             on_notification=on_notification,
+            channel=self._channels.setdefault(
+                (spec.name, spec.url or spec.command),
+                ChannelState(spec.name, first_pause_s=self._limits.first_pause_s),
+            ),
         )
         await self._tasks.start(connection.run)
         try:
             opened = await negotiate(
                 connection,
                 protocol=protocol,
-                probe_s=min(self._limits.probe_s, spec.connect_timeout_s / 2),
+                probe_s=self._probe_s(spec, protocol),
                 stdio=stdio,
                 hello=connection.hello,
             )
@@ -113,6 +122,11 @@ class SdkDialer:
             )
         return connection
 
+    def _probe_s(self, spec: McpServerSpec, protocol: Era) -> float:
+        """Return how long the probe may take: all there is, where nothing else would follow it."""
+        whole = spec.connect_timeout_s
+        return min(self._limits.probe_s, whole / 2) if protocol == "auto" else whole
+
     def _wire(self, spec: McpServerSpec) -> Wire:
         match spec.transport:
             case "stdio":
@@ -123,13 +137,12 @@ class SdkDialer:
                     on_noise=lambda excerpt: self._noise(spec.name, excerpt),
                     limits=self._limits,
                 )
-            case "http":
+            case kind:
                 transport = httpx2.AsyncHTTPTransport(
                     verify=self._tls if spec.url.lower().startswith("https") else False, trust_env=False
                 )
-                return HttpWire(spec, transport=transport, limits=self._limits)
-            case _:
-                raise McpFault(Fault.NOT_SENT, "SSE servers cannot be used; use the server's streamable HTTP address")
+                wire = SseWire if kind == "sse" else HttpWire
+                return wire(spec, transport=transport, limits=self._limits)
 
     def _noise(self, name: str, excerpt: str) -> None:
         if name not in self._noisy:

@@ -87,8 +87,8 @@ def refuses_era(fault: McpFault) -> bool:
 def _may_shake_hands(fault: McpFault) -> bool:
     if fault.code != UNSUPPORTED_REVISION:
         return True
-    listed = fault.details.get("supported") if isinstance(fault.details, Mapping) else None
-    return not isinstance(listed, list) or any(revision in listed for revision in HANDSHAKE_REVISIONS)
+    listed = _listed(fault)
+    return listed is None or any(revision in listed for revision in HANDSHAKE_REVISIONS)
 
 
 async def negotiate(peer: Peer, *, protocol: Era, probe_s: float, stdio: bool, hello: Mapping[str, object]) -> Opened:
@@ -101,14 +101,21 @@ async def negotiate(peer: Peer, *, protocol: Era, probe_s: float, stdio: bool, h
     if protocol == "handshake":
         return Opened(facts=await _shake_hands(peer, hello), sure=True)
     try:
-        answer = await peer.probe(STATELESS_REVISIONS[-1], timeout_s=probe_s)
+        answer = await _probed(peer, probe_s)
     except McpFault as fault:
         next_step = after_probe(fault, stdio=stdio)
         if protocol == "stateless" or next_step is AfterProbe.FAIL:
             raise
         if next_step is AfterProbe.RESTART:
             raise ProbeKilledError from fault
-        return Opened(facts=await _shake_hands(peer, hello), sure=next_step is AfterProbe.HANDSHAKE)
+        try:
+            return Opened(facts=await _shake_hands(peer, hello), sure=next_step is AfterProbe.HANDSHAKE)
+        except McpFault as refusal:
+            revision = _common(refusal)
+            if revision is None:
+                raise
+            # The probe was lost, and the server says now what it speaks.
+            answer = await peer.probe(revision, timeout_s=probe_s)
     facts = _discovered(answer)
     if facts is None:
         if protocol == "stateless":
@@ -116,6 +123,33 @@ async def negotiate(peer: Peer, *, protocol: Era, probe_s: float, stdio: bool, h
         return Opened(facts=await _shake_hands(peer, hello), sure=True)
     await peer.opened(facts)
     return Opened(facts=facts, sure=True)
+
+
+async def _probed(peer: Peer, probe_s: float) -> Mapping[str, object]:
+    """Probe with our newest revision; one that is refused for another that we speak is asked once more with that.
+
+    Raises:
+        McpFault: It failed.
+    """
+    try:
+        return await peer.probe(STATELESS_REVISIONS[-1], timeout_s=probe_s)
+    except McpFault as fault:
+        revision = _common(fault)
+        if revision is None:
+            raise
+    return await peer.probe(revision, timeout_s=probe_s)
+
+
+def _common(fault: McpFault) -> str | None:
+    """Return the newest stateless revision that a refusal names and we speak."""
+    listed = _listed(fault) if fault.code == UNSUPPORTED_REVISION else None
+    return next((revision for revision in reversed(STATELESS_REVISIONS) if revision in (listed or ())), None)
+
+
+def _listed(fault: McpFault) -> list[object] | None:
+    """Return the revisions that a refusal names, None where it names none."""
+    listed = fault.details.get("supported") if isinstance(fault.details, Mapping) else None
+    return listed if isinstance(listed, list) else None
 
 
 def _discovered(answer: Mapping[str, object]) -> ServerFacts | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, TypeGuard
 
 from hilt.adapters.mcp_wire import declared
-from hilt.ports.mcp import Fault, McpFault, ProgressHandler
+from hilt.ports.mcp import Asker, Fault, McpFault, ProgressHandler
 
 logger = logging.getLogger(__name__)
 
@@ -17,10 +17,11 @@ _ABANDONED_MAX: Final = 1000
 class OpenRequest:
     """One request; `handed` once it was given to the transport, `fault` once it has failed."""
 
-    __slots__ = ("done", "fault", "handed", "id", "on_progress")
+    __slots__ = ("asker", "done", "fault", "handed", "id", "on_progress")
 
-    def __init__(self, request_id: int, on_progress: ProgressHandler | None) -> None:
+    def __init__(self, request_id: int, on_progress: ProgressHandler | None, asker: Asker | None = None) -> None:
         self.id = request_id
+        self.asker = asker
         self.on_progress = on_progress
         self.done = -math.inf
         self.fault: McpFault | None = None
@@ -37,9 +38,9 @@ class OpenRequests:
         self._abandoned: dict[int, None] = {}
         self._told = False
 
-    def begin(self, on_progress: ProgressHandler | None) -> OpenRequest:
+    def begin(self, on_progress: ProgressHandler | None, asker: Asker | None = None) -> OpenRequest:
         """Return a new request."""
-        request = OpenRequest(next(self._ids), on_progress)
+        request = OpenRequest(next(self._ids), on_progress, asker)
         self._open[request.id] = request
         return request
 
@@ -60,6 +61,14 @@ class OpenRequests:
     def all(self) -> list[OpenRequest]:
         """Return every open request, oldest first."""
         return list(self._open.values())
+
+    def asker(self, related: int | None) -> Asker | None:
+        """Return who answers the server's question: of the request it came with, else of the only session there is."""
+        if related is not None:
+            request = self.find(related)
+            return None if request is None else request.asker
+        askers = {r.asker.session_id: r.asker for r in self._open.values() if r.asker is not None}
+        return next(iter(askers.values())) if len(askers) == 1 else None
 
     def answered(self, message: Mapping[str, object]) -> tuple[OpenRequest, dict[str, object] | McpFault] | None:
         """Return the request that an answer is for and its result or fault; None for one to be dropped."""

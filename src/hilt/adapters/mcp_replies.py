@@ -5,24 +5,29 @@ from pathlib import Path
 
 import anyio
 
-from hilt.ports.mcp import Fault, McpFault
+from hilt.ports.mcp import Asker, Fault, McpFault
 
 INPUT_PAUSE_S = 0.05
 
 
 class ClientReplies:
-    """Answers a server's requests: `ping`, and the root where it is offered; elicitations are declined."""
+    """Answers a server's requests: `ping`, the root where it is offered, and elicitations.
 
-    def __init__(self, root: Path | None) -> None:
+    `elicits` offers elicitation: without anybody to ask, each one is declined.
+    """
+
+    def __init__(self, root: Path | None, *, elicits: bool = False) -> None:
+        self._elicits = elicits
         self._roots = None if root is None else [{"uri": root.as_uri(), "name": root.name}]
 
     @property
     def capabilities(self) -> dict[str, object]:
         """What is offered."""
-        return {} if self._roots is None else {"roots": {}}
+        roots: dict[str, object] = {} if self._roots is None else {"roots": {}}
+        return {**roots, "elicitation": {"form": {}, "url": {}}} if self._elicits else roots
 
-    def reply(self, method: str) -> dict[str, object] | None:
-        """Return the result, or None for a request that is not served."""
+    def at_once(self, method: str) -> dict[str, object] | None:
+        """Return the result of what needs nobody, or None for a request that is not served."""
         match method:
             case "ping":
                 return {}
@@ -33,7 +38,15 @@ class ClientReplies:
             case _:
                 return None
 
-    async def fill(self, answer: Mapping[str, object]) -> dict[str, object]:
+    async def reply(
+        self, method: str, params: Mapping[str, object], asker: Asker | None
+    ) -> Mapping[str, object] | None:
+        """Return the result, from a person where one is asked; None for a request that is not served."""
+        if method == "elicitation/create" and asker is not None:
+            return await asker.elicit(params)
+        return self.at_once(method)
+
+    async def fill(self, answer: Mapping[str, object], asker: Asker | None) -> dict[str, object]:
         """Return the params that an `input_required` answer asks for, state included.
 
         Raises:
@@ -49,7 +62,9 @@ class ClientReplies:
         responses = {}
         for key, wanted in asked.items():
             method = wanted.get("method") if isinstance(wanted, Mapping) else None
-            given = self.reply(method) if isinstance(method, str) else None
+            params = wanted.get("params") if isinstance(wanted, Mapping) else None
+            known = params if isinstance(params, Mapping) else {}
+            given = await self.reply(method, known, asker) if isinstance(method, str) else None
             if given is None:
                 raise McpFault(Fault.PROTOCOL, f"the server asks for {str(method)[:60]!r}, which is not offered")
             responses[key] = given

@@ -13,6 +13,7 @@ import anyio.abc
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from hilt.adapters._process import PipeReader, PipeWriter, ProcessTree, start_process
+from hilt.adapters.mcp_channel import OpenStream
 from hilt.adapters.mcp_wire import Inbox, encode_message, excerpt, is_message, parse_object
 from hilt.core.mcp import McpLimits, McpServerSpec
 from hilt.ports.mcp import Fault, McpFault
@@ -104,6 +105,10 @@ class StdioWire:
 
     def forget(self, request_id: int) -> None:
         """See `Wire.forget`; a late answer is dropped by its id."""
+
+    def standing(self) -> OpenStream | None:
+        """See `Wire.standing`; standard output carries everything."""
+        return None
 
     async def send(self, message: Mapping[str, object], headers: Mapping[str, str]) -> None:
         """See `Wire.send`."""

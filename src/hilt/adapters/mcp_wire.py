@@ -1,24 +1,30 @@
 """What the MCP transports share: their interface, and reading one JSON-RPC message from bytes."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Protocol, TypeGuard
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 
+from hilt.adapters.mcp_channel import OpenStream
+from hilt.core.json_value import parse_json
+from hilt.core.mcp_text import TOO_DEEP
 from hilt.ports.mcp import Fault, McpFault
 
 EXCERPT_BYTES = 200
+DEPTH_MAX = 100
 _IN_THREAD_BYTES = 1024 * 1024
+_NESTING = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 class Inbox(Protocol):
     """Takes what a transport received or found out."""
 
-    async def deliver(self, message: Mapping[str, object]) -> None:
-        """Take one JSON-RPC message of the peer."""
+    async def deliver(self, message: Mapping[str, object], *, related: int | None = None) -> None:
+        """Take one JSON-RPC message of the peer; `related` is the open request on whose stream it came."""
         ...
 
     async def fail(self, request_id: int, fault: McpFault) -> None:
@@ -61,6 +67,10 @@ class Wire(Protocol):
         """Take the outcome of the negotiation."""
         ...
 
+    def standing(self) -> OpenStream | None:
+        """Return what opens a stream for the server's own messages, None where the transport needs none."""
+        ...
+
 
 def encode_message(message: Mapping[str, object]) -> bytes:
     """Return the message as JSON on one line."""
@@ -70,19 +80,44 @@ def encode_message(message: Mapping[str, object]) -> bytes:
         return json.dumps(message, separators=(",", ":")).encode()
 
 
-def _parse(raw: bytes) -> dict[str, object] | None:
+def _parse(raw: bytes, read: Callable[[str], object] = json.loads) -> dict[str, object] | None:
+    text = raw.decode("utf-8-sig", "replace")
     try:
-        value = json.loads(raw.decode("utf-8-sig", "replace"))
-    except (ValueError, RecursionError):
+        value = read(text)
+    except RecursionError:
+        value = _parse_deep(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def _parse_deep(text: str) -> object:
+    """Return the value with a mark for each that is nested too deeply to be read; None where it is no JSON."""
+    kept: list[str] = []
+    depth = begin = 0
+    for found in _NESTING.finditer(text):
+        mark = found.group()
+        if mark in "[{":
+            depth += 1
+            if depth == DEPTH_MAX + 1:
+                kept += [text[begin : found.start()], json.dumps(TOO_DEEP)]
+        elif mark in "]}":
+            depth -= 1
+            if depth == DEPTH_MAX:
+                begin = found.end()
+    kept.append(text[begin:] if depth <= DEPTH_MAX else "")
+    try:
+        value: object = json.loads("".join(kept))
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 async def parse_object(raw: bytes) -> dict[str, object] | None:
     """Return the JSON object of the bytes, or None; large ones are read beside the event loop."""
     if len(raw) < _IN_THREAD_BYTES:
         return _parse(raw)
-    return await anyio.to_thread.run_sync(_parse, raw)
+    return await anyio.to_thread.run_sync(_parse, raw, parse_json)
 
 
 def is_message(value: Mapping[str, object]) -> bool:

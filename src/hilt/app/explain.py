@@ -12,6 +12,7 @@ from hilt.core.rule_lint import Finding, ToolFacts, lint
 from hilt.core.session import Mode, SessionId, SessionRecord
 from hilt.core.tool import ToolCall
 from hilt.engine.catalog import Entry
+from hilt.engine.conversation import Conversation
 from hilt.engine.explain import Explained, explain
 from hilt.engine.funnel import Parts
 from hilt.engine.visibility import Visibility
@@ -36,7 +37,10 @@ class Desk:
         """
         record = SessionRecord(id=SessionId(""), mode=app.config.mode, workspace=app.workspace)
         assembly = await app.assembler(record, ())
-        return cls(parts=assembly.parts, mode=record.mode, visibility=Visibility(tuple(assembly.layers)))
+        visibility = Visibility(tuple(assembly.layers))
+        if assembly.bind is not None:
+            assembly.bind(Conversation(mode=record.mode, visibility=visibility))
+        return cls(parts=assembly.parts, mode=record.mode, visibility=visibility)
 
     async def why(self, tool: str, arguments: str, *, mode: Mode | None = None) -> Explained:
         """Return what dispatch would decide on a call of `tool` with these arguments, as JSON text."""

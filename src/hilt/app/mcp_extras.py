@@ -68,9 +68,7 @@ def reading(config: Config, managers: Sequence[McpManager]) -> Reading:
     return Reading(wanted=config.mcp.resource_tools, offered=offers_resources(servers), servers=servers)
 
 
-def slash_commands(
-    config: Config, managers: Sequence[McpManager], *, before: Sequence[Expander] = ()
-) -> SlashCommands:
+def slash_commands(config: Config, managers: Sequence[McpManager], *, before: Sequence[Expander] = ()) -> SlashCommands:
     """Return the commands of the application: those of the sources `before`, then the prompts of its servers.
 
     The sources are command files, skills, the host's own, in this order; prompts only where they are wanted.

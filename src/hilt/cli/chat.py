@@ -169,8 +169,8 @@ def described(app: App) -> list[tuple[str, str]]:
 
 
 async def _help(chat: Chat, _: str) -> None:
-    print_table([(f"/{name}", slash.help) for name, slash in COMMANDS.items()])
-    print_table([(f"/{name}", about) for name, about in described(chat.app) if name not in COMMANDS])
+    rows = [(f"/{name}", slash.help) for name, slash in COMMANDS.items()]
+    print_table(rows + [(f"/{name}", about) for name, about in described(chat.app) if name not in COMMANDS])
     click.echo(LEAVE)
 
 

@@ -16,7 +16,7 @@ from hilt.cli.running import Signals, with_app
 from hilt.core.errors import RequestError
 from hilt.core.skill import SkillAsset
 from hilt.core.skill_draft import findings
-from hilt.engine.skills import Found
+from hilt.engine.skills import Found, SkillBook
 from hilt.engine.slash import ListedCommand
 
 ABOUT_MAX = 80
@@ -47,8 +47,11 @@ def list_(invocation: Invocation, commands: bool) -> None:
     config = invocation.config()
     if commands:
         _tell_commands(invocation, with_app(config, _listing))
-        return
-    skills = _loaded(config).book.all
+    else:
+        _tell_skills(invocation, config, _loaded(config).book.all)
+
+
+def _tell_skills(invocation: Invocation, config: Config, skills: Sequence[Found]) -> None:
     drafts = Drafts(config).names() if config.skills.draft_dir is not None else []
     if invocation.json:
         print_json({"skills": [_skill_json(found) for found in skills], "drafts": drafts})
@@ -122,10 +125,13 @@ def _skill_json(found: Found) -> dict[str, object]:
 def show(invocation: Invocation, name: str) -> None:
     """Print one."""
     config = invocation.config()
-    book = _loaded(config).book
+    _tell_named(invocation, config, name, _loaded(config).book)
+
+
+def _tell_named(invocation: Invocation, config: Config, name: str, book: SkillBook) -> None:
     found = book.get(name)
     if found is not None:
-        _tell_skill(invocation, found, anyio.run(book.body, name), anyio.run(book.assets, name))
+        _tell_skill(invocation, found, *anyio.run(_content, book, name))
         return
     drafts = Drafts(config) if config.skills.draft_dir is not None else None
     if drafts is None or name not in drafts.names():
@@ -136,6 +142,10 @@ def show(invocation: Invocation, name: str) -> None:
         print_json(_draft_json(draft))
     else:
         _tell_draft(draft)
+
+
+async def _content(book: SkillBook, name: str) -> tuple[str, Sequence[SkillAsset]]:
+    return await book.body(name), await book.assets(name)
 
 
 def _tell_skill(invocation: Invocation, found: Found, body: str, assets: Sequence[SkillAsset]) -> None:

@@ -19,6 +19,9 @@ from hilt.cli.progress import Progress
 from hilt.cli.reading import PipeReader
 from hilt.cli.run import cancel_on_signal
 from hilt.cli.running import Signals, with_app
+from hilt.cli.tools_lint import lint
+from hilt.cli.tools_search import search
+from hilt.cli.tools_tokens import tokens
 from hilt.core.content import AudioPart, EmbeddedResourcePart, ImagePart, Part, ResourceLinkPart, base64_size
 from hilt.core.errors import ConfigError, ErrorCode
 from hilt.core.event import Event, ToolSettled
@@ -37,6 +40,10 @@ MEMORY = "memory:"
 )
 def command() -> None:
     """Group the commands."""
+
+
+for _more in (lint, search, tokens):
+    command.add_command(_more)
 
 
 async def _entries(app: App) -> list[Entry]:

@@ -32,8 +32,6 @@ def object_root(document: Mapping[str, object]) -> Root | None:
             return None
         schema["type"] = "object"
         root.repairs.append(Repair("/type", "root-object", "repaired", "the root is made an object"))
-    if not isinstance(schema.get("properties"), Mapping):
-        schema["properties"] = {}
     root.schema = schema
     return root
 

@@ -74,7 +74,7 @@ PROPERTY_KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 class Dialect:
     """One profile. `acts` is by keyword, `others` for every other; `keys`: property keys have a form to keep to.
 
-    `described`: a description has one character or more.
+    `described`: a description has one character or more; `listed`: the root has `properties`, be it empty.
     """
 
     name: str
@@ -82,6 +82,7 @@ class Dialect:
     others: Act
     keys: bool
     described: bool
+    listed: bool
 
     def act(self, keyword: str) -> Act:
         """Return what is done with a keyword."""
@@ -100,6 +101,7 @@ def _dialect(name: str, place: int) -> Dialect:
         others=_OTHERS[place],
         keys=name in ("anthropic", "generic"),
         described=name in ("bedrock", "generic"),
+        listed=name in ("openai", "openai-strict", "generic"),
     )
 
 

@@ -66,6 +66,8 @@ def _fitted(spec: ToolSpec, dialect: Dialect) -> FittedTool:
         return _withheld(spec, "/type", "root", "its schema admits no object")
     rewriter = Rewriter(document, dialect)
     schema = rewriter.root(root.schema)
+    if dialect.listed:
+        schema.setdefault("properties", {})
     name = wire_name(spec.name, dialect.name)
     repairs = [*root.repairs, *rewriter.repairs]
     if name != spec.name:

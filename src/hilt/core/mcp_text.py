@@ -4,6 +4,9 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
+TOO_DEEP: Final = "[nested too deeply to be read]"
+"""Stands in a server's JSON where a value was nested too deeply to be read."""
+
 _KEPT: Final = frozenset("\n\t")
 _BIDI: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _DATA_KEYS: Final = frozenset({"default", "const", "enum", "examples", "required"})

@@ -244,20 +244,14 @@ class AgentLoop:
         return self._tools.specs(state)
 
     async def _ask(self, state: Conversation, count: _Count) -> tuple[tuple[ToolCall, ...], Usage]:
-        specs = self._names.specs(self.specs(state), self._catalog.names)
-        if self._tools.changed:
-            self._emitter.emit(
-                Notice(topic="tool_list_changed", text=f"The tool list was made anew: {self._tools.changed}.")
-            )
-            self._tools.changed = ""
-        self._emitter.emit(TurnStart(tools=len(specs)))
-        request = ModelRequest(
-            system=state.system,
-            messages=paired(state.messages),
-            tools=specs,
-            turn=state.turns,
-        )
-        message, usage = await ask_model(self._model, request, self._emitter, delays_s=self._setup.retry_delays_s)
+        try:
+            message, usage = await self._answer(state)
+        except ModelError as error:
+            if not self._names.refused(error):
+                raise
+            why = "the provider refused a tool, which is withheld from now on"
+            self._emitter.emit(Notice(topic="tool_list_changed", text=f"The tool list was made anew: {why}."))
+            message, usage = await self._answer(state)
         count.usage += usage
         state.usage += usage
         calls = unique_ids(message.calls, state.turns, used_ids(state.messages))
@@ -271,6 +265,27 @@ class AgentLoop:
         )
         await self._checkpoint()
         return calls, usage
+
+    async def _answer(self, state: Conversation) -> tuple[AssistantMessage, Usage]:
+        """Send one request and return its answer.
+
+        Raises:
+            ModelError: The request failed for good.
+        """
+        specs = self._names.specs(self.specs(state), self._catalog.names)
+        if self._tools.changed:
+            self._emitter.emit(
+                Notice(topic="tool_list_changed", text=f"The tool list was made anew: {self._tools.changed}.")
+            )
+            self._tools.changed = ""
+        self._emitter.emit(TurnStart(tools=len(specs)))
+        request = ModelRequest(
+            system=state.system,
+            messages=paired(state.messages),
+            tools=specs,
+            turn=state.turns,
+        )
+        return await ask_model(self._model, request, self._emitter, delays_s=self._setup.retry_delays_s)
 
     def _view(self, state: Conversation) -> TurnView:
         """Return what holds for the calls of the answer that was asked for last."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 
 from hilt.core.dialect import GENERIC, wire_name
+from hilt.core.dialect_tool import fit
 from hilt.core.permission import Effect, Subjects
 from hilt.core.rulebook import RuleBook
 from hilt.core.search_query import SearchQuery
@@ -46,15 +47,10 @@ class SessionToolIndex:
         self._profile = profile
         self._waiting = waiting
         self._conversation: Conversation | None = None
-        self._withheld: Callable[[str], str] = lambda name: ""
 
     def bind(self, conversation: Conversation) -> None:
         """Show the tools of this conversation's session."""
         self._conversation = conversation
-
-    def withhold(self, reason: Callable[[str], str]) -> None:
-        """Take the function that tells why a tool is kept from the provider, "" where it is not."""
-        self._withheld = reason
 
     async def ranked(self, query: SearchQuery, limit: int) -> Sequence[FoundTool]:
         """See `ToolIndex.ranked`."""
@@ -130,9 +126,9 @@ class SessionToolIndex:
         gone = self._catalog.withdrawn(name)
         if gone is not None:
             return FoundState.UNAVAILABLE, gone or "it was withdrawn"
-        withheld = self._withheld(name)
-        if withheld:
-            return FoundState.WITHHELD, withheld
+        withheld = fit(entry.spec, self._profile).withheld
+        if withheld is not None:
+            return FoundState.WITHHELD, withheld.text
         return FoundState.BLOCKED, self._denied(entry)
 
     def _denied(self, entry: Entry) -> str:

@@ -2,16 +2,20 @@
 
 import json
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from hilt.core.dialect import wire_names
 from hilt.core.dialect_finding import Repair
 from hilt.core.dialect_key import turned_back
 from hilt.core.dialect_tool import FittedTool, fit
+from hilt.core.errors import ModelError
 from hilt.core.tool import ToolCall, ToolSpec
 
 logger = logging.getLogger(__name__)
 
+REFUSALS = frozenset({400, 422})
+_PLACE = re.compile(r"tools[.\[](\d+)")
 NOT_UNIQUE = Repair("", "name-not-unique", "withheld", "another tool is sent under the same name")
 
 
@@ -24,6 +28,7 @@ class WireList:
         self._specs: tuple[ToolSpec, ...] = ()
         self._told: set[str] = set()
         self._known = -1
+        self._refused: dict[str, Repair] = {}
         self._collided: frozenset[str] = frozenset()
         self.catalog_names: Mapping[str, str] = {}
 
@@ -44,7 +49,25 @@ class WireList:
 
     def withheld(self, spec: ToolSpec) -> Repair | None:
         """Return why a tool is not sent, None where it is."""
-        return NOT_UNIQUE if spec.name in self._collided else fit(spec, self._profile).withheld
+        if spec.name in self._collided:
+            return NOT_UNIQUE
+        return self._refused.get(spec.name) or fit(spec, self._profile).withheld
+
+    def refused(self, error: ModelError) -> bool:
+        """Withhold the tool that a provider's refusal of a request names; False where it names none."""
+        if error.status not in REFUSALS:
+            return False
+        text = str(error)
+        place = _PLACE.search(text)
+        at = int(place[1]) if place is not None else len(self._specs)
+        named = [spec.name for spec in self._specs if re.search(rf"(?<![\w-]){re.escape(spec.name)}(?![\w-])", text)]
+        sent = max(named, key=len) if named else self._specs[at].name if at < len(self._specs) else ""
+        name = self.catalog_names.get(sent, sent)
+        if not name or name in self._refused:
+            return False
+        self._refused[name] = Repair("", "refused", "withheld", "the provider refused a request because of it")
+        self._given = ()
+        return True
 
     def canonical(self, call: ToolCall, spec: ToolSpec) -> ToolCall:
         """Return a call with the canonical keys of its tool's properties in place of those that were sent."""

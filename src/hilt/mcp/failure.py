@@ -24,12 +24,13 @@ def unavailable(server: str, *, next_try_s: float | None = None) -> CallFailedEr
     return CallFailedError(text if next_try_s is None else f"{text}; next try in {max(1, round(next_try_s))} s")
 
 
-def outcome_unknown(server: str, subject: str) -> CallFailedError:
-    """The connection ended while a call ran that may not be sent again."""
-    return CallFailedError(
+def outcome_unknown(server: str, subject: str, cause: str = "") -> CallFailedError:
+    """The connection ended while a call ran that may not be sent again; `cause` is what a process said of its end."""
+    text = (
         f'mcp call failed: the connection to MCP server "{server}" ended while {subject!r} ran;'
         " its outcome is unknown, and nothing was sent again"
     )
+    return CallFailedError(f"{text}: {cause[:PEER_TEXT_MAX_CHARS]}" if cause else text)
 
 
 def shown_once(server: str, subject: str, fault: McpFault, *, redact: Callable[[str], str]) -> CallFailedError:

@@ -8,7 +8,7 @@ from typing import Final
 from hilt.core.errors import InvalidSpecError
 from hilt.core.mcp import McpLimits, McpServerSpec, catalog_name
 from hilt.core.mcp_header import ArgumentPath, header_arguments
-from hilt.core.mcp_text import clean_schema, clean_text
+from hilt.core.mcp_text import TOO_DEEP, clean_schema, clean_text
 from hilt.core.pattern import matches_name
 from hilt.core.tool import EMPTY_SCHEMA, ToolSpec, canonical_json
 from hilt.ports.mcp import Fault, McpFault
@@ -82,11 +82,12 @@ async def list_all(ask: Ask, method: str, key: str, *, server: str, limits: McpL
         found = page.get(key)
         if not isinstance(found, list):
             raise McpFault(Fault.PROTOCOL, f"the answer to {method} has no list of {key}")
-        entries.extend(found[: limits.entries_max - len(entries)])
+        room = limits.entries_max - len(entries)
+        entries.extend(found[:room])
         following = page.get("nextCursor")
-        if not isinstance(following, str):
+        if not isinstance(following, str) and len(found) <= room:
             return entries
-        if following in seen or len(entries) >= limits.entries_max:
+        if not isinstance(following, str) or following in seen or len(found) >= room:
             break
         seen.add(following)
         cursor = following
@@ -169,6 +170,8 @@ def read_tool(
         size = len(spec.schema_json.encode("utf-8", "surrogatepass"))
     except (ValueError, TypeError, RecursionError) as exc:
         raise InvalidSpecError("the input schema cannot be read") from exc
+    if TOO_DEEP in spec.schema_json:
+        raise InvalidSpecError("the input schema is nested too deeply")
     if size > SCHEMA_MAX_BYTES:
         raise InvalidSpecError(f"the input schema is longer than {SCHEMA_MAX_BYTES} bytes")
     hints = entry.get("annotations")
@@ -204,6 +207,8 @@ def _schema(given: object) -> _Schema:
         schema = _Schema(clean_schema(given))
     except RecursionError:
         raise InvalidSpecError("the input schema is nested too deeply") from None
+    if any(_excludes_objects(schema.body.get(union)) for union in ("anyOf", "oneOf")):
+        raise InvalidSpecError("no branch of the input schema describes an object")
     kind = schema.body.get("type")
     if kind == "object":
         return schema
@@ -213,3 +218,15 @@ def _schema(given: object) -> _Schema:
         schema.repaired.append('"type": "object" was added to the input schema')
         return schema
     raise InvalidSpecError(f"the input schema describes no object but {str(kind)[:40]!r}")
+
+
+def _excludes_objects(branches: object) -> bool:
+    """Whether each branch of a union says plainly that it is no object; references are not followed."""
+    if not isinstance(branches, list) or not branches:
+        return False
+    for branch in branches:
+        kind = branch.get("type") if isinstance(branch, Mapping) else None
+        plain = branch is False or (isinstance(kind, str) and kind != "object")
+        if not plain and not (isinstance(kind, list) and "object" not in kind):
+            return False
+    return True

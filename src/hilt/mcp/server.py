@@ -238,7 +238,9 @@ class McpServer:
         if verdict.again:
             return
         if verdict.outcome_unknown:
-            raise outcome_unknown(self.spec.name, request.subject) from None
+            # Of a process the exit code and its last words; of a connection there is nothing to say but its end.
+            cause = self._redactor.redact(fault.text) if self.spec.transport == "stdio" else ""
+            raise outcome_unknown(self.spec.name, request.subject, cause) from None
         if verdict.drop and fault.fault is not Fault.SESSION_ENDED:
             raise unavailable(self.spec.name) from None
         raise shown_once(self.spec.name, request.subject, fault, redact=self._redactor.redact) from None

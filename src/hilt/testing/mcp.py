@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 
 from hilt.core.mcp import McpServerSpec
-from hilt.ports.mcp import Fault, McpConnection, McpFault, NotificationHandler, ProgressHandler, ServerFacts
+from hilt.ports.mcp import Asker, Fault, McpConnection, McpFault, NotificationHandler, ProgressHandler, ServerFacts
 
 Handler = Callable[[Mapping[str, object]], Mapping[str, object] | Awaitable[Mapping[str, object]]]
 
@@ -26,7 +26,7 @@ class FakeConnection:
     """Answers each method by its handler, which may be async and may raise `McpFault`.
 
     `tools` are served as one page of `tools/list`. A method without a handler is refused as unknown.
-    `sent` has every request, `closed` counts the closes, `progress` is the handler of the newest request.
+    `sent` has every request, `closed` counts the closes, `progress` and `asker` are those of the newest request.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class FakeConnection:
         self.sent: list[SentRequest] = []
         self.closed = 0
         self.progress: ProgressHandler | None = None
+        self.asker: Asker | None = None
         self.notify: NotificationHandler = lambda method, params: None
         self._handlers: dict[str, Handler] = {
             "tools/list": lambda params: {"tools": listed},
@@ -51,10 +52,12 @@ class FakeConnection:
         timeout_s: float,
         on_progress: ProgressHandler | None = None,
         headers: Mapping[str, str] | None = None,
+        asker: Asker | None = None,
     ) -> Mapping[str, object]:
         """See `McpConnection.request`."""
         self.sent.append(SentRequest(method=method, params=params, headers=headers or {}))
         self.progress = on_progress
+        self.asker = asker
         handler = self._handlers.get(method)
         if handler is None:
             raise McpFault(Fault.DECLARED, "Method not found", code=-32601)
