@@ -115,12 +115,3 @@ def test_a_model_whose_library_is_not_installed_is_found(hilt: Hilt, monkeypatch
         subject: message for subject, state, message, _ in _checks(hilt, "--model", "openai/x") if state == "wrong"
     }
     assert found["model"] == "openai/x needs an extra: pip install 'hilt[models]'"
-
-
-def test_a_program_that_searches_files_is_found(hilt: Hilt, tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "rg"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    ran = hilt("doctor", env={"PATH": str(tmp_path / "bin")})
-    assert "✓ files: rg searches files" in ran.out

@@ -67,6 +67,7 @@ def test_why_says_what_stops_a_call_before_any_rule(hilt: Hilt) -> None:
     ran = hilt("permissions", "why", "Raed")
     assert ran.out == "Raed: refused before any rule: Tool not found: Raed. Did you mean 'Read'?\n"
     assert hilt("permissions", "why", "Raed", "--json").json["code"] == "tool_not_found"
+    assert "enable it with --tools shell" in hilt("permissions", "why", "shell").out
 
 
 @pytest.mark.req("PRM-76")

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,10 +68,6 @@ def _places(config: Config) -> Iterator[Check]:
         yield Check(
             subject="store", state="ok" if fine else "wrong", message=message, place=_source(config, "sessions.store")
         )
-    if "files" in config.tools.enable or "files.read" in config.tools.enable:
-        found = shutil.which("rg", path=config.environment.get("PATH"))
-        message = "rg searches files" if found else "rg is not on PATH; files are searched without it, more slowly"
-        yield Check(subject="files", state="ok" if found else "note", message=message)
 
 
 def _source(config: Config, key: str) -> str:

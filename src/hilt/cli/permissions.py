@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from hilt.app.application import App
+from hilt.app.catalog import CATEGORY_TOOLS
 from hilt.app.explain import Desk, Replay, lint_rules, replay
 from hilt.cli.command import HiltGroup
 from hilt.cli.flags import MCP, SERVERS, SETTINGS, Invocation, takes
@@ -97,9 +98,16 @@ def _explained_json(explained: Explained) -> dict[str, object]:
     }
 
 
+def off_hint(tool: str) -> str:
+    """Return how to enable the category of a built-in tool that is not in the catalog, "" for any other name."""
+    category = next((name for name, tools in CATEGORY_TOOLS.items() if tool in tools), None)
+    return "" if category is None else f" (a tool of the category {category!r}: enable it with --tools {category})"
+
+
 def _told(explained: Explained, indent: str = "") -> Iterator[str]:
     if explained.decision is None:
         reason = "" if explained.refusal is None else explained.refusal.message(explained.tool)
+        reason += off_hint(explained.tool)
         yield f"{indent}{explained.tool}: refused before any rule: {reason}"
         return
     yield f"{indent}{explained.tool}: {_decided(explained.decision)}"
