@@ -36,9 +36,7 @@ class Ledger:
 
     def unknown(self) -> list[str]:
         """Return one line for each mark and gap whose id the spec does not have."""
-        proofs = [
-            proof for found in (self.tested, self.benched) for of_id in found.values() for proof in of_id
-        ]
+        proofs = [proof for found in (self.tested, self.benched) for of_id in found.values() for proof in of_id]
         marks = [f"{proof.id} at {proof.where}" for proof in proofs if proof.id not in self.promises]
         return marks + [f"{key} in the list of gaps" for key in self.gaps if key not in self.promises]
 
@@ -76,8 +74,7 @@ def _row(name: str, numbers: Sequence[int]) -> str:
 def gaps_of(ledger: Ledger, prefix: str) -> list[str]:
     """Return one line for each promise under `prefix` that nothing proves: id, reason and promise."""
     return [
-        f"{key}  {ledger.gaps.get(key, 'neither a test nor an entry in tests/requirements.py')}\n"
-        f"        {promise.text}"
+        f"{key}  {ledger.gaps.get(key, 'neither a test nor an entry in tests/requirements.py')}\n        {promise.text}"
         for key, promise in ledger.promises.items()
         if promise.prefix == prefix and not ledger.is_proved(key)
     ]

@@ -40,9 +40,7 @@ def test_a_promise_is_read_with_its_origin_place_and_whole_text(tmp_path: Path) 
     ]
 
 
-@pytest.mark.parametrize(
-    "line", ["- ABC-01 bare", "- ABC-1 [seed] short", "* ABC-01 [seed] star", "- **ABC-01** x"]
-)
+@pytest.mark.parametrize("line", ["- ABC-01 bare", "- ABC-1 [seed] short", "* ABC-01 [seed] star", "- **ABC-01** x"])
 def test_a_bullet_with_an_id_in_another_form_is_an_error(tmp_path: Path, line: str) -> None:
     with pytest.raises(SpecError, match=re.escape("a.md:1")):
         promises(_folder(tmp_path, "a.md", line))
@@ -81,16 +79,12 @@ def test_marks_are_found_on_modules_functions_and_parameters(tmp_path: Path) -> 
         ("rows.py", "@pytest.mark.req('ABC-01')\ndef test_x(): ..."),
     ],
 )
-def test_a_mark_that_cannot_be_read_or_proves_nothing_is_an_error(
-    tmp_path: Path, name: str, text: str
-) -> None:
+def test_a_mark_that_cannot_be_read_or_proves_nothing_is_an_error(tmp_path: Path, name: str, text: str) -> None:
     with pytest.raises(SpecError, match=rf"folder/{name}:1"):
         marked(_folder(tmp_path, name, text))
 
 
-@pytest.mark.parametrize(
-    "line", ['REQ = ("ABC-01", "ABC-02")', 'REQ: tuple[str, ...] = ("ABC-01", "ABC-02")']
-)
+@pytest.mark.parametrize("line", ['REQ = ("ABC-01", "ABC-02")', 'REQ: tuple[str, ...] = ("ABC-01", "ABC-02")'])
 def test_a_benchmark_names_its_promises_in_a_tuple(tmp_path: Path, line: str) -> None:
     assert list(benched(_folder(tmp_path, "speed.py", line))) == ["ABC-01", "ABC-02"]
 

@@ -7,6 +7,7 @@ from importlib import import_module
 
 _PUBLIC = {
     "Agent": "hilt.app.agent",
+    "AssetNotFound": "hilt.core.skill",
     "App": "hilt.app.application",
     "Ask": "hilt.ports.permission",
     "Catalog": "hilt.engine.catalog",
@@ -21,6 +22,7 @@ _PUBLIC = {
     "HiltError": "hilt.core.errors",
     "HookAnswer": "hilt.core.hook",
     "HookInput": "hilt.core.hook",
+    "HttpSkills": "hilt.adapters.skill_http",
     "ImagePart": "hilt.core.content",
     "InvalidSpecError": "hilt.core.errors",
     "Limits": "hilt.core.session",
@@ -32,6 +34,12 @@ _PUBLIC = {
     "ScriptedModel": "hilt.testing",
     "Session": "hilt.engine.session",
     "SessionContext": "hilt.app.catalog",
+    "SkillAsset": "hilt.core.skill",
+    "SkillDirectory": "hilt.adapters.skill_dir",
+    "SkillMeta": "hilt.core.skill",
+    "SkillNotFound": "hilt.core.skill",
+    "SkillSource": "hilt.ports.skill",
+    "SkillUnavailableError": "hilt.core.skill",
     "StopReason": "hilt.core.session",
     "StructuredPart": "hilt.core.content",
     "SystemClock": "hilt.adapters.clock_system",
@@ -52,6 +60,8 @@ _PUBLIC = {
     "deny": "hilt.core.host_rules",
     "hook": "hilt.engine.function_hook",
     "tool": "hilt.engine.function_tool",
+    "valid_asset_name": "hilt.core.skill",
+    "validate_media_url": "hilt.core.address",
 }
 
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605 - sorted literal names, which a test holds against the stub

@@ -45,9 +45,7 @@ async def asked(
             await model.aclose()
 
 
-def request(
-    *messages: Message, tools: Sequence[ToolSpec] = (SEARCH,), system: str = "Be brief."
-) -> ModelRequest:
+def request(*messages: Message, tools: Sequence[ToolSpec] = (SEARCH,), system: str = "Be brief.") -> ModelRequest:
     """Return a request with these messages, or a greeting."""
     return ModelRequest(system=system, messages=messages or (UserMessage(text="Hello"),), tools=tools)
 

@@ -24,9 +24,7 @@ def mark() -> Iterator[Mark]:
     mark.kill()
 
 
-async def run(
-    command: str, event: HookEvent = PRE, mark: Mark | None = None, limit_s: float = 20
-) -> HookAnswer:
+async def run(command: str, event: HookEvent = PRE, mark: Mark | None = None, limit_s: float = 20) -> HookAnswer:
     env = None if mark is None else mark.env
     hook = CommandHook(name="h", event=event, command=command, env=env, timeout_s=limit_s)
     with anyio.fail_after(25):

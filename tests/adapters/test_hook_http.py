@@ -67,9 +67,7 @@ async def test_a_compressed_body_has_failed_unread(server: Endpoint) -> None:
         await run(server.url)
 
 
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1/x", "ftp://127.0.0.1/x", "http://", "nonsense", "http://[::"]
-)
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/x", "ftp://127.0.0.1/x", "http://", "nonsense", "http://[::"])
 async def test_an_endpoint_that_cannot_be_reached_has_failed(url: str) -> None:
     with pytest.raises(HookFailedError, match="the request failed"):
         await run(url)
@@ -81,9 +79,7 @@ async def test_the_environment_names_no_proxy(server: Endpoint, monkeypatch: pyt
     assert await run(server.url) == NO_ANSWER
 
 
-async def test_neither_address_nor_headers_reach_the_log(
-    server: Endpoint, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_neither_address_nor_headers_reach_the_log(server: Endpoint, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO"):
         await run(server.url + "?token=secret-value", headers={"authorization": "secret-value"})
     assert "secret-value" not in caplog.text

@@ -94,9 +94,7 @@ async def test_a_model_without_an_address_is_its_provider_s() -> None:
         ("openai", "pydantic_ai", "hilt[openai]"),
     ],
 )
-def test_missing_packages_are_told_with_the_command_that_installs_them(
-    module: str, missing: str, extra: str
-) -> None:
+def test_missing_packages_are_told_with_the_command_that_installs_them(module: str, missing: str, extra: str) -> None:
     code = f"""
 import sys
 sys.modules[{missing!r}] = None
@@ -106,9 +104,7 @@ try:
 except ConfigError as exc:
     print(exc)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50)
     assert f"pip install '{extra}'" in done.stdout
 
 

@@ -49,9 +49,7 @@ async def test_usage_counts_the_cached_part_of_the_input() -> None:
 
 @pytest.mark.req("DSP-08", "RES-05")
 async def test_results_follow_their_calls_and_images_follow_the_results() -> None:
-    results = ToolMessage(
-        results=(ToolResult("c1", "found", False, (PNG,)), ToolResult("c2", '{"error":"x"}', True))
-    )
+    results = ToolMessage(results=(ToolResult("c1", "found", False, (PNG,)), ToolResult("c2", '{"error":"x"}', True)))
     async with asked("openai", chat(Said(text="Done"))) as (model, server):
         answer = AssistantMessage(text="Looking", calls=CALLS)
         await items(model, request(UserMessage(text="Find"), answer, results))
@@ -116,9 +114,7 @@ async def test_reasoning_of_servers_that_give_it_is_streamed_and_sent_back() -> 
     said = Said(reasoning="Let me see", calls=[("c1", "mcp__books__search", "{}")])
     async with asked("openai", chat(said), chat(Said(text="Done"))) as (model, server):
         thoughts = [item for item in await items(model, request()) if isinstance(item, ReasoningText)]
-        answer = AssistantMessage(
-            reasoning="Let me see", reasoning_signature=thoughts[-1].signature, calls=CALLS[:1]
-        )
+        answer = AssistantMessage(reasoning="Let me see", reasoning_signature=thoughts[-1].signature, calls=CALLS[:1])
         results = ToolMessage(results=(ToolResult("c1", "x"),))
         await items(model, request(UserMessage(text="Go"), answer, results))
     assert "".join(item.text for item in thoughts) == "Let me see"

@@ -51,9 +51,7 @@ async def test_parallel_calls_and_their_results_go_back_in_order_with_sealed_rea
             reasoning_signature="".join(item.signature for item in thoughts),
             calls=tuple(calls_of(first)),
         )
-        results = ToolMessage(
-            results=(ToolResult("c1", "found", False, (PNG,)), ToolResult("c2", "gone", True))
-        )
+        results = ToolMessage(results=(ToolResult("c1", "found", False, (PNG,)), ToolResult("c2", "gone", True)))
         await items(model, request(UserMessage(text="Find"), answer, results))
     sent = server.requests[1].at("input")
     assert isinstance(sent, list)
@@ -132,6 +130,4 @@ async def test_cancelling_closes_the_connection() -> None:
 async def test_a_call_comes_back_as_the_model_wrote_it() -> None:
     said = Said(calls=[("c1", "mcp__books__search", '{ "q" : 1 }')])
     async with asked("openai-responses", responses(said)) as (model, _):
-        assert calls_of(await items(model, request())) == [
-            ToolCall("c1", "mcp__books__search", '{ "q" : 1 }')
-        ]
+        assert calls_of(await items(model, request())) == [ToolCall("c1", "mcp__books__search", '{ "q" : 1 }')]

@@ -114,9 +114,7 @@ async def test_a_condition_that_does_not_hold_says_so_and_stays_the_next_one(tmp
         ToolMessage(results=(ToolResult("a", "x"), ToolResult("b", "a needle", True))),
     ],
 )
-async def test_a_condition_looks_at_the_last_message_whoever_says_it(
-    tmp_path: Path, message: Message
-) -> None:
+async def test_a_condition_looks_at_the_last_message_whoever_says_it(tmp_path: Path, message: Message) -> None:
     model = script(tmp_path, {"text": "found", "when": "needle"})
     assert await played(model, UserMessage(text="hay"), message) == [TextDelta(text="found"), Answered()]
 
@@ -193,9 +191,7 @@ async def test_a_short_delay_only_delays(tmp_path: Path) -> None:
         ({"break": True, "calls": [{"name": "a"}], "error": {"status": 500}}, "break", "one way"),
     ],
 )
-async def test_a_wrong_key_is_told_with_file_line_and_key(
-    tmp_path: Path, line: object, key: str, message: str
-) -> None:
+async def test_a_wrong_key_is_told_with_file_line_and_key(tmp_path: Path, line: object, key: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         script(tmp_path, {"text": "fine"}, "", line)
     error = caught.value
@@ -217,9 +213,7 @@ async def test_a_wrong_key_is_told_with_file_line_and_key(
         ('{"delay_ms": ' + "1" * 5000 + "}", "digits"),
     ],
 )
-async def test_a_line_that_is_no_answer_is_told_with_file_and_line(
-    tmp_path: Path, line: str, message: str
-) -> None:
+async def test_a_line_that_is_no_answer_is_told_with_file_and_line(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         script(tmp_path, {"text": "fine"}, line)
     assert (caught.value.source, caught.value.line) == ("demo/s.jsonl", 2)

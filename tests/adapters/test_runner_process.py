@@ -48,9 +48,7 @@ async def test_the_text_is_given_to_the_program_byte_for_byte(root: Path, tmp_pa
     program = tmp_path / "program"
     program.write_text(f"#!{sys.executable} -I\nimport os, sys\nos.write(1, repr(sys.argv[1:]).encode())\n")
     program.chmod(0o755)
-    ran = await ProcessRunner(root, program=str(program), environ=passed_on(os.environ)).run(
-        text, timeout_s=15
-    )
+    ran = await ProcessRunner(root, program=str(program), environ=passed_on(os.environ)).run(text, timeout_s=15)
     assert ran.stdout.decode() == repr(["-c", text])
 
 
@@ -68,9 +66,7 @@ async def test_git_neither_asks_nor_opens_an_editor(root: Path) -> None:
 
 
 @pytest.mark.req("BLT-30")
-@pytest.mark.parametrize(
-    ("folder", "lands"), [("", ""), (".", ""), ("sub", "sub"), ("sub/..", ""), ("inner", "sub")]
-)
+@pytest.mark.parametrize(("folder", "lands"), [("", ""), (".", ""), ("sub", "sub"), ("sub/..", ""), ("inner", "sub")])
 async def test_a_command_runs_in_the_workspace_or_a_folder_in_it(root: Path, folder: str, lands: str) -> None:
     for working_dir in (folder, str(root / folder)):
         ran = await runner(root).run("pwd -P", timeout_s=15, working_dir=working_dir)
@@ -175,9 +171,7 @@ async def test_an_exit_code_is_a_result_and_a_signal_has_none(root: Path) -> Non
 @pytest.mark.req("BLT-34")
 async def test_at_the_timeout_the_output_so_far_is_kept_and_the_tree_ended(root: Path, mark: Mark) -> None:
     with anyio.fail_after(20):
-        ran = await runner(root, mark.env).run(
-            "echo some; (trap '' TERM; sleep 300); sleep 300", timeout_s=0.5
-        )
+        ran = await runner(root, mark.env).run("echo some; (trap '' TERM; sleep 300); sleep 300", timeout_s=0.5)
     assert (ran.exit_code, ran.stdout, ran.timed_out) == (None, b"some\n", True)
     assert mark.alive() == []
 
@@ -185,9 +179,7 @@ async def test_at_the_timeout_the_output_so_far_is_kept_and_the_tree_ended(root:
 @pytest.mark.req("BLT-34")
 async def test_the_group_gets_term_before_it_is_killed(root: Path) -> None:
     with anyio.fail_after(20):
-        ran = await runner(root).run(
-            "trap 'echo told; exit' TERM; while :; do sleep 0.05; done", timeout_s=0.5
-        )
+        ran = await runner(root).run("trap 'echo told; exit' TERM; while :; do sleep 0.05; done", timeout_s=0.5)
     assert (ran.exit_code, ran.stdout, ran.timed_out) == (None, b"told\n", True)
 
 

@@ -126,7 +126,7 @@ async def test_a_category_that_cannot_work_stops_the_build_with_the_reason(
         ({"store": "redis:x"}, "unknown store 'redis:x'"),
         ({"store": "sqlite:x"}, "not part of this version"),
         ({"store": "jsonl:"}, "needs a directory"),
-        ({"skill_sources": [object()]}, "skills are not part of this version"),
+        ({"skill_sources": [object()]}, "neither skills nor commands"),
         ({"mcp_servers": [McpServerSpec(name="a__b", url="http://127.0.0.1:1/mcp")]}, "not allowed"),
     ],
 )

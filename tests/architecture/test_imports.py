@@ -23,16 +23,12 @@ def _loads(node: ast.AST) -> TypeGuard[ast.Call | ast.Import | ast.ImportFrom]:
 
 
 def _late_imports(tree: ast.Module) -> set[int]:
-    functions = [
-        n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-    ]
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
     return {node.lineno for function in functions for node in ast.walk(function) if _loads(node)}
 
 
 def test_imports_on_demand_occur_in_five_named_files() -> None:
-    late = [
-        f"{name}:{line}" for name, tree in modules() if name not in ON_DEMAND for line in _late_imports(tree)
-    ]
+    late = [f"{name}:{line}" for name, tree in modules() if name not in ON_DEMAND for line in _late_imports(tree)]
     assert late == []
 
 

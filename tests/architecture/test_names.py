@@ -88,8 +88,6 @@ def test_tests_are_plain_functions_with_a_sentence_for_a_name() -> None:
         for node in ast.parse(text).body:
             if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
                 wrong.append(f"{name}:{node.lineno} {node.name}")
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and re.fullmatch(
-                r"test_[a-z0-9]+", node.name
-            ):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and re.fullmatch(r"test_[a-z0-9]+", node.name):
                 wrong.append(f"{name}:{node.lineno} {node.name}")
     assert wrong == []

@@ -28,9 +28,7 @@ def test_public_names_can_be_imported_and_are_described() -> None:
 
 def test_public_names_are_defined_in_hilt() -> None:
     modules = {name: inspect.getmodule(getattr(hilt, name)) for name in _names()}
-    foreign = {
-        name: module for name, module in modules.items() if module and not module.__name__.startswith("hilt")
-    }
+    foreign = {name: module for name, module in modules.items() if module and not module.__name__.startswith("hilt")}
     assert {name for name in foreign if inspect.isclass(getattr(hilt, name))} == set()
 
 

@@ -11,15 +11,11 @@ from urllib.parse import urlsplit
 
 from tests.architecture.source import INPUTS, ROOT, code, repository_files
 
-_SILENCER = re.compile(
-    r"noqa(?!:)|noqa: [A-Z0-9]+(?:, ?[A-Z0-9]+)*|type: ignore(?:\[[a-z, -]+\])?|pragma: no \w+"
-)
+_SILENCER = re.compile(r"noqa(?!:)|noqa: [A-Z0-9]+(?:, ?[A-Z0-9]+)*|type: ignore(?:\[[a-z, -]+\])?|pragma: no \w+")
 _BARE = re.compile(r"noqa(?!:)|type: ignore(?!\[)")
 _REASON_LETTERS_MIN = 8
 
-_SECRET = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bsk-ant-api\d\d-[\w-]{40}|\bghp_\w{36}|\bAKIA[0-9A-Z]{16}\b"
-)
+_SECRET = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bsk-ant-api\d\d-[\w-]{40}|\bghp_\w{36}|\bAKIA[0-9A-Z]{16}\b")
 _UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b|^<{7} |^>{7} ", re.MULTILINE)
 _REGISTRY = {"pypi.org", "files.pythonhosted.org"}
 
@@ -52,9 +48,7 @@ def test_the_lock_file_names_the_public_registry_alone() -> None:
 
 
 def test_code_is_finished() -> None:
-    marked = [
-        (name, found[0]) for name, text in code() if (found := _UNFINISHED.search(_without_own(name, text)))
-    ]
+    marked = [(name, found[0]) for name, text in code() if (found := _UNFINISHED.search(_without_own(name, text)))]
     assert marked == []
 
 

@@ -73,9 +73,7 @@ async def test_h1_a_command_that_leaves_something_in_the_background_returns(
         ("bash -c 'setsid bash -c \"while :; do echo x; sleep 0.2; done\" & wait'", "x\nx\n"),
     ],
 )
-async def test_h2_the_time_limit_reaches_grandchildren(
-    tmp_path: Path, mark: Mark, command: str, starts: str
-) -> None:
+async def test_h2_the_time_limit_reaches_grandchildren(tmp_path: Path, mark: Mark, command: str, starts: str) -> None:
     with anyio.fail_after(10):
         body = await shell(tmp_path, mark, command, timeout_s=2)
     assert (body.exit_code, body.timed_out) == (None, True)

@@ -26,9 +26,7 @@ def mark() -> Iterator[Mark]:
 
 def hook(script: str, mark: Mark, timeout_s: float = 20) -> CommandHook:
     command = f"'{HOOKS / script}'"
-    return CommandHook(
-        name=script, event=HookEvent.PRE_TOOL_USE, command=command, env=mark.env, timeout_s=timeout_s
-    )
+    return CommandHook(name=script, event=HookEvent.PRE_TOOL_USE, command=command, env=mark.env, timeout_s=timeout_s)
 
 
 @pytest.mark.req("HOK-12")

@@ -175,6 +175,20 @@ async def test_a_name_that_is_none_is_refused_before_the_source_is_asked(tmp_pat
     assert source.asked == 1
 
 
+@pytest.mark.req("SKL-20")
+async def test_an_asset_that_changed_is_refused_with_a_text_that_says_so(tmp_path: Path) -> None:
+    path = skill(tmp_path, "demo")
+    (path / "a.md").write_text("old")
+    async with house(work(tmp_path), skill_sources=[SkillDirectory(tmp_path)], enable={"skills"}) as home:
+        (path / "a.md").write_text("new")
+        result = await ask(await home.app.sessions.create(), name="demo", asset="a.md")
+    assert json.loads(result.content) == {
+        "error": "execution_failed",
+        "message": "Tool execution failed: asset 'a.md' of skill 'demo' has changed since hilt started;"
+        " restart hilt to use it",
+    }
+
+
 @pytest.mark.req("SKL-43")
 async def test_an_unknown_name_is_an_error_with_near_names(tmp_path: Path) -> None:
     for number in range(25):

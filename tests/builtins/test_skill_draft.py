@@ -6,16 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from hilt.adapters.skill_dir import SkillDirectory
 from hilt.adapters.skill_draft_dir import DRAFTS_MAX
 from hilt.app.config import Config
 from hilt.app.flags import Flags
 from hilt.app.skill_drafts import Drafts
 from hilt.builtins.skills.skill_draft import SkillDraft
-from hilt.core.errors import ConfigError, RequestError, ToolError
+from hilt.core.errors import ConfigError, RequestError
 from hilt.core.permission import Subject
+from hilt.core.skill import SkillMeta, SkillUnavailableError
 from hilt.core.skill_draft import digest
 from hilt.core.tool import ToolCall, ToolResult
-from hilt.engine.skills import SkillBook
+from hilt.engine.skills import Found, Registered, SkillBook
 from hilt.ports.skill import NewDraft
 from hilt.ports.tool import Environment
 from tests.app.house import house
@@ -96,12 +98,6 @@ async def test_a_draft_that_breaks_a_rule_is_an_error_that_names_it(
     assert json.loads(result.content)["error"] == "invalid_arguments"
     assert rule in json.loads(result.content)["message"]
     assert not drafts(machine).exists()
-
-
-async def test_half_a_character_is_refused() -> None:
-    tool = SkillDraft(Broken(), SkillBook())
-    with pytest.raises(ToolError, match="half of a character"):
-        await tool.execute(ToolCall("1", "SkillDraft", json.dumps({**GOOD, "body": "\ud800"})), Environment())
 
 
 @pytest.mark.req("SKL-73")
@@ -197,6 +193,10 @@ async def test_a_draft_is_promoted_only_as_it_was_stamped_and_where_the_name_is_
     assert shelf.promote(shelf.read("tidy"), "project") == "tidy"
     with pytest.raises(RequestError, match="there is a skill 'tidy' already"):
         shelf.promote(shelf.read("tidy"), "project")
+    (folder / "tidy.6" / "stamp.json").unlink()
+    (folder / "tidy.6" / "stamp.json").mkdir()
+    with pytest.raises(RequestError, match=r"the draft 'tidy\.6' cannot be read: Is a directory"):
+        shelf.read("tidy.6")
     for name in ("nope", "../tidy", "tidy.x", "", "tidy/../tidy"):
         with pytest.raises(RequestError, match="no draft"):
             shelf.read(name)
@@ -217,6 +217,21 @@ async def test_a_promoted_skill_is_active_from_the_next_start_on(machine: Machin
         assert found.origin.tier == tier
 
 
+class Silent(SkillBook):
+    """Skills of a source that went away."""
+
+    async def body(self, name: str) -> str:
+        raise SkillUnavailableError("gone")
+
+
+async def test_a_skill_whose_source_is_away_is_not_compared_with() -> None:
+    meta = SkillMeta(name="a", description="x")
+    origin = Registered(source=SkillDirectory(Path(__file__).parent), tier="driver", place="x")
+    tool = SkillDraft(Broken(), Silent([Found(meta=meta, origin=origin)]))
+    result = await tool.execute(ToolCall("1", "SkillDraft", json.dumps(GOOD)), Environment())
+    assert "Note" not in result.content
+
+
 @pytest.mark.req("SKL-81")
 async def test_no_tool_promotes(machine: Machine) -> None:
     async with house(machine.root, config=config(machine)) as home:
@@ -228,7 +243,7 @@ async def test_a_tier_that_cannot_be_written_is_an_error(machine: Machine) -> No
     machine.user_dir.mkdir(parents=True)
     (machine.user_dir / "skills").write_text("a file")
     shelf = Drafts(config(machine))
-    with pytest.raises(RequestError, match="cannot be written|already"):
+    with pytest.raises(RequestError, match="the skill 'tidy' cannot be written: File exists"):
         shelf.promote(shelf.read("tidy"), "user")
     with pytest.raises(ConfigError, match="no directory of drafts was chosen"):
         Drafts(machine.load())

@@ -233,11 +233,10 @@ async def test_a_withdrawn_tool_and_one_of_a_server_that_is_not_there_say_how_th
 
 @pytest.mark.req("SRC-27", "SRC-28")
 async def test_a_tool_that_the_provider_is_not_sent_is_withheld_with_the_reason() -> None:
-    place = hub()
-    place.index.withhold(lambda name: "its schema has no object" if name.endswith("Issue") else "")
+    place = Place().add("mcp__hub__Create_Issue", "Report a bug.", schema={"anyOf": [{"type": "string"}]})
     assert "Create_Issue" not in await place.answer(query="report a bug")
     [entry] = await place.search("select:Create_Issue")
-    assert (entry["state"], entry["reason"]) == ("withheld", "its schema has no object")
+    assert (entry["state"], entry["reason"]) == ("withheld", "its schema admits no object")
 
 
 @pytest.mark.req("SRC-28", "CAT-71")

@@ -51,9 +51,7 @@ def plain(stack: ExitStack, folder: Path, event: HookEvent, answer: str | None) 
             return {}
         return _said(answer)
 
-    return Made(
-        hook=FunctionHook(name="h", event=event, function=function, timeout_s=0.3), event=lambda: None
-    )
+    return Made(hook=FunctionHook(name="h", event=event, function=function, timeout_s=0.3), event=lambda: None)
 
 
 def async_(stack: ExitStack, folder: Path, event: HookEvent, answer: str | None) -> Made:
@@ -63,17 +61,13 @@ def async_(stack: ExitStack, folder: Path, event: HookEvent, answer: str | None)
             return {}
         return _said(answer)
 
-    return Made(
-        hook=FunctionHook(name="h", event=event, function=function, timeout_s=0.3), event=lambda: None
-    )
+    return Made(hook=FunctionHook(name="h", event=event, function=function, timeout_s=0.3), event=lambda: None)
 
 
 def command(stack: ExitStack, folder: Path, event: HookEvent, answer: str | None) -> Made:
     (folder / "answer").write_text(answer or "")
     script = "cat > event; cat answer" if answer is not None else "cat > event; sleep 300"
-    hook = CommandHook(
-        name="h", event=event, command=script, cwd=str(folder), timeout_s=0.3 if answer is None else 20
-    )
+    hook = CommandHook(name="h", event=event, command=script, cwd=str(folder), timeout_s=0.3 if answer is None else 20)
     return Made(hook=hook, event=lambda: json.loads((folder / "event").read_text()))
 
 
@@ -145,9 +139,7 @@ PART = {"kind": "text", "text": "new"}
         ),
     ],
 )
-async def test_the_answer_is_understood(
-    make: Maker, event: HookEvent, answer: str, means: HookAnswer
-) -> None:
+async def test_the_answer_is_understood(make: Maker, event: HookEvent, answer: str, means: HookAnswer) -> None:
     assert await make(event, answer).hook.run(told(event)) == means
 
 
@@ -190,9 +182,7 @@ async def test_an_answer_that_is_no_json_has_failed(make_outside: Maker, answer:
 
 
 @pytest.mark.req("HOK-12")
-async def test_unknown_keys_are_passed_over_with_one_warning(
-    make: Maker, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_unknown_keys_are_passed_over_with_one_warning(make: Maker, caplog: pytest.LogCaptureFixture) -> None:
     answer = {
         "continue": True,
         "hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedInput": {}, "updatedResult": {"x": 1}},

@@ -113,9 +113,7 @@ async def test_the_end_tells_what_was_used(backend: Backend, tmp_path: Path) -> 
 
 
 @pytest.mark.req("DSP-18")
-async def test_calls_come_in_order_with_the_model_s_own_argument_text(
-    backend: Backend, tmp_path: Path
-) -> None:
+async def test_calls_come_in_order_with_the_model_s_own_argument_text(backend: Backend, tmp_path: Path) -> None:
     calls = [("a", "mcp__books__search", '{"q" :  "one" }'), ("b", "mcp__books__search", '{"q":2, "n')]
     async with backend(tmp_path, [Answer(text="Looking", calls=calls)]) as model:
         streamed = await items(model, request())
@@ -132,9 +130,7 @@ async def test_reasoning_comes_before_the_text(backend: Backend, tmp_path: Path)
 
 
 @pytest.mark.req("DSP-18")
-async def test_a_stream_that_breaks_inside_a_call_is_a_transient_failure(
-    backend: Backend, tmp_path: Path
-) -> None:
+async def test_a_stream_that_breaks_inside_a_call_is_a_transient_failure(backend: Backend, tmp_path: Path) -> None:
     calls = [("a", "mcp__books__search", '{"q": "one"}'), ("b", "mcp__books__search", '{"q": "two"}')]
     streamed: list[ModelItem] = []
     async with backend(tmp_path, [Answer(text="Looking", calls=calls, breaks=True)]) as model:
@@ -146,9 +142,7 @@ async def test_a_stream_that_breaks_inside_a_call_is_a_transient_failure(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503, 529])
-async def test_a_refusal_for_now_says_when_to_come_back(
-    backend: Backend, tmp_path: Path, status: int
-) -> None:
+async def test_a_refusal_for_now_says_when_to_come_back(backend: Backend, tmp_path: Path, status: int) -> None:
     async with backend(tmp_path, [Answer(status=status, retry_after_s=2)]) as model:
         with pytest.raises(ModelError) as caught:
             await items(model, request())
@@ -169,9 +163,7 @@ async def test_a_refusal_for_good_is_not_transient(backend: Backend, tmp_path: P
     [Answer(status=429), Answer(calls=[("a", "mcp__books__search", '{"q": "one"}')], breaks=True)],
     ids=["refused", "broken off"],
 )
-async def test_a_failed_try_leaves_the_model_fit_for_another(
-    backend: Backend, tmp_path: Path, failure: Answer
-) -> None:
+async def test_a_failed_try_leaves_the_model_fit_for_another(backend: Backend, tmp_path: Path, failure: Answer) -> None:
     async with backend(tmp_path, [failure, Answer(text="Here I am")]) as model:
         with pytest.raises(ModelError):
             await items(model, request())

@@ -42,17 +42,11 @@ def test_the_event_has_every_key_before_execution() -> None:
 
 
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.text(max_size=5)
-    | st.sampled_from(["block", "deny", "PreToolUse"]),
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["block", "deny", "PreToolUse"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                ["decision", "reason", "hookSpecificOutput", "hookEventName", "updatedInput", "x"]
-            ),
+            st.sampled_from(["decision", "reason", "hookSpecificOutput", "hookEventName", "updatedInput", "x"]),
             inner,
         )
     ),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
+from hilt.core.search import SearchDocument
 from hilt.core.search_query import SearchQuery
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.engine.catalog import Catalog
@@ -148,6 +149,9 @@ class Embedding:
 
     def __init__(self, fault: str = "") -> None:
         self._fault = fault
+
+    def text(self, tool: SearchDocument) -> str:
+        return tool.own_name
 
     def vectors(self) -> Vectors:
         return Vectors(self._fault)

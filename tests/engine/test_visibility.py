@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -76,7 +77,11 @@ def test_a_filter_that_cannot_be_read_hides_everything(
 @pytest.mark.req("CAT-74")
 async def test_what_is_visible_is_fixed_when_the_request_is_built() -> None:
     look, peek = says("Look"), says("Peek")
-    answers = [{"calls": [call("Look"), call("Peek")]}, {"calls": [call("Peek")]}, {"text": "done"}]
+    answers: list[Mapping[str, object]] = [
+        {"calls": [call("Look"), call("Peek")]},
+        {"calls": [call("Peek")]},
+        {"text": "done"},
+    ]
     flow = Flow([look, peek], answers)
     state = flow.agent.conversation
 

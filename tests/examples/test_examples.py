@@ -78,6 +78,12 @@ PRINTED: dict[str, list[str]] = {
         'visit-2: pay {"to": "ann", "amount": 20} allow_once ok',
         'visit-2: pay {"to": "ann", "amount": 2000} deny error',
     ],
+    "skill_sources": [
+        "skills: house-style, write-a-custom-tool, write-a-permission-file",
+        "> Write in short sentences. Use British spelling.",
+        "asset: colour, not color",
+        "/house-style: Write in short sentences. Use British spelling.",
+    ],
     "tenants": [
         "acme:1 ['invoice', 'report']",
         "tiny:1 ['invoice']",
@@ -97,7 +103,7 @@ SWITCHES = {
     "enable_memory": "memory",
     "enable_comms": "comms",
 }
-LATER = {*SWITCHES, "skill_sources"}
+LATER = {*SWITCHES}
 
 
 def test_every_example_has_its_output_here() -> None:
@@ -165,9 +171,6 @@ async def test_the_front_door_has_its_parameters_and_examples_use_each() -> None
     assert {"prompt", "approve", "close"} <= {name for name, _ in _calls()}
 
 
-async def test_what_no_example_uses_is_refused_in_this_version() -> None:
+def test_what_no_example_uses_is_refused_in_this_version() -> None:
     assert BUILT.isdisjoint(SWITCHES.values())
     assert set(SWITCHES.values()) <= set(CATEGORY_TOOLS)
-    with pytest.raises(hilt.ConfigError, match="skills are not part of this version"):
-        async with hilt.build(skill_sources=[object()]):
-            pass

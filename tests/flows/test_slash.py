@@ -181,3 +181,37 @@ async def test_writing_where_skills_lie_is_asked_in_every_mode(machine: Machine,
             assert (denied.is_error, allowed.is_error) == (True, False)
             assert "no approver was present" in denied.content
     assert not (machine.root / place).exists()
+
+
+@pytest.mark.req("SKL-81")
+async def test_writing_where_chosen_skills_lie_is_asked_too(machine: Machine) -> None:
+    skill(machine.root / "team" / "skills", "do", "Do.")
+    skill(machine.user_dir / "skills", "mine", "Do.")
+    flags = Flags(
+        tools="files", allow=("*",), mode="auto", skills_dirs=("team/skills",), add_dirs=(str(machine.user_dir),)
+    )
+    asked = {
+        "Write": {"path": "team/skills/new/SKILL.md", "content": "x"},
+        "Edit": {"path": "team/skills/do/SKILL.md", "old_string": "Do.", "new_string": "x"},
+        "Move": {"source": "team", "destination": "other"},
+        "Copy": {"source": "free.md", "destination": str(machine.user_dir / "skills" / "new" / "SKILL.md")},
+    }
+    async with house(machine.root, config=machine.load(flags, HILT_SANDBOX="1")) as home:
+        session = await home.app.sessions.create()
+        free = await session.call_tool("Write", '{"path": "free.md", "content": "x"}')
+        results = {tool: await session.call_tool(tool, json.dumps(args)) for tool, args in asked.items()}
+    assert not free.is_error
+    assert [tool for tool, result in results.items() if "no approver was present" not in result.content] == []
+
+
+@pytest.mark.req("SKL-81")
+async def test_where_the_workspace_itself_holds_the_skills_every_write_is_asked(machine: Machine) -> None:
+    skill(machine.root, "do", "Do.")
+    flags = Flags(tools="files", allow=("Write",), skills_dirs=(".",), add_dirs=(str(machine.user_dir.parent),))
+    machine.user_dir.mkdir(parents=True)
+    async with house(machine.root, config=machine.load(flags)) as home:
+        session = await home.app.sessions.create()
+        inside = await session.call_tool("Write", '{"path": "new/SKILL.md", "content": "x"}')
+        beside = {"path": str(machine.user_dir.parent / "free.md"), "content": "x"}
+        outside = await session.call_tool("Write", json.dumps(beside))
+    assert ("no approver was present" in inside.content, outside.is_error) == (True, False)

@@ -10,7 +10,7 @@ from typing import Final
 
 import anyio
 import anyio.abc
-from mcp.shared.dispatcher import CallOptions, DispatchContext
+from mcp.shared.dispatcher import DispatchContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
@@ -20,17 +20,14 @@ from mcp.shared.inbound import (
     encode_header_value,
 )
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION_META_KEY,
-    ErrorData,
-    JSONRPCError,
     JSONRPCRequest,
-    JSONRPCResponse,
 )
 
 from hilt.adapters.mcp_channel import ChannelState, OpenStream, StreamEnd, StreamReport, hold_channel
@@ -55,7 +52,7 @@ CLOSE_MAX_S: Final = 10.0
 INPUT_ROUNDS_MAX: Final = 10
 _INBOX: Final = 64
 _SERVING_MAX: Final = 64
-_NO_CODE: Final = -32000
+GIVEN_UP: Final = "the caller gave up"
 
 
 class SdkConnection:
@@ -115,16 +112,23 @@ class SdkConnection:
                     self._tasks = tasks
                     task_status.started()
                     await self._closing.wait()
+                    self._settle_all()
                 except McpFault as fault:
                     self._failure = fault
                 tasks.cancel_scope.cancel()
         finally:
             self._closing.set()
+            self._settle_all()
             self._inbox.close()
             self._inbox_end.close()
             self._finished.set()
         if self._failure is not None:
             raise self._failure
+
+    def _settle_all(self) -> None:
+        """Let those that wait for an answer know that none will come."""
+        for request in self._requests.all():
+            request.settled.set()
 
     async def _guarded(
         self,
@@ -190,7 +194,7 @@ class SdkConnection:
         stateless = facts.era == "stateless"
         self._wire.settle(revision=facts.revision, stateless=stateless)
         if not stateless:
-            await self._dispatcher.notify("notifications/initialized", None)
+            await self._tell("notifications/initialized", {})
         stream = self._subscription() if stateless else self._wire.standing()
         if stream is not None and self._channel is not None and self._tasks is not None:
             self._tasks.start_soon(self._guarded, self._hold, stream, self._channel)
@@ -240,41 +244,53 @@ class SdkConnection:
         if revision is None:
             revision = self.facts.revision if self.facts.era == "stateless" else ""
         request = self._requests.begin(on_progress, asker)
-        body, options = self._stamped(method, params, request, revision)
+        body, beside = self._stamped(method, params, request, revision)
         if revision:
-            for name, value in (headers or {}).items():
-                options["headers"][name] = encode_header_value(value)
-        options["request_id"] = request.id
-        options["cancel_on_abandon"] = cancel
+            beside |= {name: encode_header_value(value) for name, value in (headers or {}).items()}
         try:
-            return await self._dispatcher.send_raw_request(method, body, options)
-        except MCPError:
-            raise self._fault_of(request) from None
+            request.handed = True
+            await self._wire.send({"jsonrpc": "2.0", "id": request.id, "method": method, "params": body}, beside)
+            await request.settled.wait()
+        except McpFault as fault:
+            request.fault = fault
         except anyio.get_cancelled_exc_class():
             self._requests.abandon(request)
             self._wire.forget(request.id)
+            if cancel:
+                with anyio.CancelScope(shield=True):
+                    await self._tell("notifications/cancelled", {"requestId": request.id, "reason": GIVEN_UP})
             raise
         finally:
             self._requests.end(request)
+        if request.result is None:
+            raise self._fault_of(request)
+        return request.result
+
+    async def _tell(self, method: str, params: Mapping[str, object]) -> None:
+        """Send a notification; one that cannot be sent any more is no fault."""
+        try:
+            await self._wire.send({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})}, {})
+        except McpFault:
+            logger.debug("mcp_notification_not_sent server=%s method=%s", self._server, method)
 
     def _stamped(
         self, method: str, params: Mapping[str, object], request: OpenRequest, revision: str
-    ) -> tuple[dict[str, object], CallOptions]:
-        """Return params and options with progress token and, in the stateless era, who asks."""
-        body, options = dict(params), CallOptions()
+    ) -> tuple[dict[str, object], dict[str, str]]:
+        """Return params with progress token and, in the stateless era, who asks, and the headers beside them."""
+        body, headers = dict(params), dict[str, str]()
         meta: dict[str, object] = {} if request.on_progress is None else {"progressToken": request.id}
         if revision:
             meta[PROTOCOL_VERSION_META_KEY] = revision
             meta[CLIENT_INFO_META_KEY] = self._client
             meta[CLIENT_CAPABILITIES_META_KEY] = self._replies.capabilities
-            options["headers"] = {MCP_PROTOCOL_VERSION_HEADER: revision, MCP_METHOD_HEADER: method}
+            headers = {MCP_PROTOCOL_VERSION_HEADER: revision, MCP_METHOD_HEADER: method}
             target = params.get(NAME_BEARING_METHODS.get(method, ""))
             if isinstance(target, str):
-                options["headers"][MCP_NAME_HEADER] = encode_header_value(target)
+                headers[MCP_NAME_HEADER] = encode_header_value(target)
         given = body.get("_meta")
         if meta:
             body["_meta"] = {**given, **meta} if isinstance(given, Mapping) else meta
-        return body, options
+        return body, headers
 
     def _fault_of(self, request: OpenRequest) -> McpFault:
         found = request.fault
@@ -301,16 +317,10 @@ class SdkConnection:
         return dict(given)
 
     async def _hand_over(self, item: SessionMessage) -> None:
-        message = item.message
-        headers = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
-        request = self._requests.find(message.id) if isinstance(message, JSONRPCRequest) else None
-        if request is not None:
-            request.handed = True
         try:
-            await self._wire.send(as_json(message), headers or {})
-        except McpFault as fault:
-            if request is not None:
-                await self.fail(request.id, fault)
+            await self._wire.send(as_json(item.message), {})
+        except McpFault:
+            logger.debug("mcp_answer_not_sent server=%s", self._server)
 
     # ------------------------------------------------------------ what the transport gives
 
@@ -326,7 +336,8 @@ class SdkConnection:
             if isinstance(outcome, McpFault):
                 await self.fail(request.id, outcome)
             else:
-                await self._push(JSONRPCResponse(jsonrpc="2.0", id=request.id, result=outcome))
+                request.result = outcome
+                request.settled.set()
         elif "id" in message:
             await self._requested(method, known, message["id"], related)
         else:
@@ -347,10 +358,9 @@ class SdkConnection:
     async def fail(self, request_id: int, fault: McpFault) -> None:
         """See `Inbox.fail`."""
         request = self._requests.find(request_id)
-        if request is not None and request.fault is None:
+        if request is not None and not request.settled.is_set():
             request.fault = fault
-            error = ErrorData(code=_NO_CODE, message="")
-            await self._push(JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
+            request.settled.set()
 
     async def fail_all(self, fault: McpFault) -> None:
         """See `Inbox.fail_all`."""
@@ -362,7 +372,7 @@ class SdkConnection:
         self._lost = fault
         self._closing.set()
 
-    async def _push(self, message: JSONRPCRequest | JSONRPCResponse | JSONRPCError) -> None:
+    async def _push(self, message: JSONRPCRequest) -> None:
         try:
             await self._inbox.send(SessionMessage(message))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):

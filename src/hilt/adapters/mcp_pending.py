@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Final, TypeGuard
 
+import anyio
+
 from hilt.adapters.mcp_wire import declared
 from hilt.ports.mcp import Asker, Fault, McpFault, ProgressHandler
 
@@ -15,9 +17,9 @@ _ABANDONED_MAX: Final = 1000
 
 
 class OpenRequest:
-    """One request; `handed` once it was given to the transport, `fault` once it has failed."""
+    """One request; `handed` once it was given to the transport, `settled` once it has its `result` or `fault`."""
 
-    __slots__ = ("asker", "done", "fault", "handed", "id", "on_progress")
+    __slots__ = ("asker", "done", "fault", "handed", "id", "on_progress", "result", "settled")
 
     def __init__(self, request_id: int, on_progress: ProgressHandler | None, asker: Asker | None = None) -> None:
         self.id = request_id
@@ -25,6 +27,8 @@ class OpenRequest:
         self.on_progress = on_progress
         self.done = -math.inf
         self.fault: McpFault | None = None
+        self.result: dict[str, object] | None = None
+        self.settled = anyio.Event()
         self.handed = False
 
 
@@ -73,7 +77,7 @@ class OpenRequests:
     def answered(self, message: Mapping[str, object]) -> tuple[OpenRequest, dict[str, object] | McpFault] | None:
         """Return the request that an answer is for and its result or fault; None for one to be dropped."""
         request = self.find(message.get("id"))
-        if request is None or request.fault is not None:
+        if request is None or request.settled.is_set():
             self._drop(message.get("id"))
             return None
         result, error = message.get("result"), message.get("error")

@@ -94,7 +94,9 @@ class SseWire:
         except McpFault as fault:
             return fault
         except EventTooLongError:
-            ended = self._http.too_long().text
+            overlong = self._http.too_long()
+            await inbox.fail_all(overlong)
+            ended = overlong.text
         except httpx2.HTTPError as exc:
             ended = f"the event stream was cut ({type(exc).__name__})"
         if self._endpoint is None:

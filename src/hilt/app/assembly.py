@@ -19,6 +19,7 @@ from hilt.app.config import Config
 from hilt.app.mcp_extras import Brought
 from hilt.app.mcp_servers import client_names, sparing
 from hilt.app.mcp_tools import Generation, LiveTools
+from hilt.app.tasks_jobs import OwnServices, SessionServices
 from hilt.core.defaults import builtin_defaults
 from hilt.core.dialect import tools_max
 from hilt.core.disclosure import DisclosureSetup
@@ -39,7 +40,7 @@ from hilt.ports.permission import RuleSource
 from hilt.ports.query import JsonQuery
 from hilt.ports.results import RetainedResults
 from hilt.ports.runner import CommandRunner
-from hilt.ports.search import ToolIndex
+from hilt.ports.search import Embedder, ToolIndex
 from hilt.ports.skill import SkillAuthor
 from hilt.ports.tool import Environment
 from hilt.ports.workspace import ReadLedger, Workspace
@@ -63,6 +64,7 @@ class Shared:
     root: str = ""
     home: str = ""
     services: Mapping[type, object] = field(default_factory=dict)
+    own: SessionServices | None = None
     layers: Sequence[ToolFilter] = ()
     load_model: Callable[[str], Model]
     session_catalog: SessionCatalog | None = None
@@ -81,7 +83,7 @@ class SessionAssembler:
         self._defaults = builtin_defaults()
         self._known = frozenset(rule.tool for rule in self._defaults)
         self._built = frozenset(shared.parts.catalog.names)
-        self._indexes = CatalogIndexes()
+        self._indexes = CatalogIndexes(_embedder(shared.services))
 
     async def __call__(self, record: SessionRecord, client: Sequence[McpServerSpec]) -> Assembly:
         """Make the parts of a session; rules are read as they stand now.
@@ -129,14 +131,18 @@ class SessionAssembler:
         ledger = ReadLedger(record.ledger)
         retained = Retained()
         rulebook = RuleBook(
-            [*rules, *self._defaults, *host_defaults(catalog, self._known)], root=shared.root, home=shared.home
+            [*rules, *self._defaults, *host_defaults(catalog, self._known)],
+            root=shared.root,
+            home=shared.home,
+            guarded=shared.families.skills.folders,
         )
         profile = model.capabilities.profile
         waiting = {} if shared.live is None else {"waiting": shared.live.waiting}
         index = SessionToolIndex(catalog, self._indexes.of(catalog), rules=rulebook, profile=profile, **waiting)
         author = SkillAuthor(model=model.name)
         own = {ReadLedger: ledger, RetainedResults: retained, ToolIndex: index, SkillAuthor: author}
-        services: dict[type, object] = {**own, **shared.services}
+        made = OwnServices() if shared.own is None else shared.own.own(record)
+        services: dict[type, object] = {**own, **made.services, **shared.services}
         env = Environment(
             workspace=None if no_files else shared.workspace,
             runner=None if no_files else shared.runner,
@@ -224,6 +230,12 @@ def settings_filter(config: Config) -> Sequence[ToolFilter]:
     """Return the layer of the settings, none where they filter nothing."""
     allow = None if config.tools.allow == ("*",) else config.tools.allow
     return [ToolFilter(allow=allow, deny=config.tools.deny)] if allow is not None or config.tools.deny else []
+
+
+def _embedder(services: Mapping[type, object]) -> Embedder | None:
+    """Return the embedder that the host provides as a service, None without one."""
+    given = services.get(Embedder)
+    return given if isinstance(given, Embedder) else None
 
 
 def disclosure_setup(config: Config) -> DisclosureSetup:

@@ -34,6 +34,7 @@ from hilt.app.query import with_queries
 from hilt.app.secrets import redactor
 from hilt.app.skills import LoadedSkills, SkillSources, load_skills
 from hilt.app.stores import Store, StoreSetup, open_store
+from hilt.app.tasks_jobs import SessionServices
 from hilt.builtins.shell.shell import Shell, ShellPolicy
 from hilt.core.errors import ConfigError, HarnessFault
 from hilt.core.event import Event
@@ -269,6 +270,7 @@ class _Builder:
             root=given.root,
             home=config.home,
             services=self._services,
+            own=SessionServices(given.root, clock=given.clock),
             layers=settings_filter(config),
             load_model=self._model,
             session_catalog=given.session_catalog,

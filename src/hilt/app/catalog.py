@@ -10,6 +10,7 @@ from hilt.app.skills import LoadedSkills
 from hilt.builtins.files import files_tools, read_tools
 from hilt.builtins.meta.read_result import ReadResult
 from hilt.builtins.meta.tool_search import ToolSearch
+from hilt.builtins.tasks import tasks_tools
 from hilt.core.errors import ConfigError, DuplicateToolError, InvalidSpecError, RequestError
 from hilt.engine.catalog import CLIENT_FAMILY, Catalog
 from hilt.engine.source_tool import source_tools
@@ -54,7 +55,7 @@ CATEGORY_TOOLS: Mapping[str, tuple[str, ...]] = {
 }
 """Every category and its tools (builtins.md section 1)."""
 
-BUILT = frozenset({"files", "files.read", "shell", "web", "skills"})
+BUILT = frozenset({"files", "files.read", "shell", "tasks", "web", "skills"})
 """The categories that this version can enable."""
 
 META_NAMES = ("ReadResult", "ToolSearch")
@@ -170,9 +171,9 @@ def _name(tool: Tool) -> object:
 
 
 def _builtins(families: Families, no_files: bool) -> list[Tool]:
+    tools = tasks_tools() if "tasks" in families.enable else []
     if no_files:
-        return []
-    tools: list[Tool] = []
+        return tools
     if "files" in families.enable:
         tools.extend(files_tools())
     elif "files.read" in families.enable:

@@ -38,10 +38,14 @@ _OF_COMMANDS = ("names", "expand")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedSkills:
-    """What skills give an application: who expands `/names`, in order, and the tools of its last two families."""
+    """What skills give an application: who expands `/names`, in order, and the tools of its last two families.
+
+    `folders` are the directories that skills and commands are read from, absolute, links resolved or not.
+    """
 
     book: SkillBook = field(default_factory=SkillBook)
     expanders: Sequence[Expander] = ()
+    folders: Sequence[str] = ()
     skill: Sequence[Tool] = ()
     draft: Sequence[Tool] = ()
 
@@ -72,7 +76,18 @@ async def load_skills(
         made = await _made(place, partial(CommandDirectory, place.path, label=place.shown))
         directories += [] if made is None else [made]
     skill, draft = _tools(config, book, clock or SystemClock()) if "skills" in enable else ([], [])
-    return LoadedSkills(book=book, expanders=[*directories, SkillCommands(book), *commands], skill=skill, draft=draft)
+    return LoadedSkills(
+        book=book,
+        expanders=[*directories, SkillCommands(book), *commands],
+        folders=sorted(_folders(config)),
+        skill=skill,
+        draft=draft,
+    )
+
+
+def _folders(config: Config) -> set[str]:
+    places = [place.path for place in (*skill_places(config), *command_places(config))]
+    return {os.path.normpath(path) for path in places} | {os.path.realpath(path) for path in places}
 
 
 def _for_workspace(config: Config, root: str) -> Config:

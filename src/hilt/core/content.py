@@ -79,8 +79,7 @@ class StructuredPart:
 Part = TextPart | ImagePart | AudioPart | ResourceLinkPart | EmbeddedResourcePart | StructuredPart
 
 PART_TYPES: dict[str, type[Part]] = {
-    t.kind: t
-    for t in (TextPart, ImagePart, AudioPart, ResourceLinkPart, EmbeddedResourcePart, StructuredPart)
+    t.kind: t for t in (TextPart, ImagePart, AudioPart, ResourceLinkPart, EmbeddedResourcePart, StructuredPart)
 }
 
 

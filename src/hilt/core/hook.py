@@ -135,9 +135,7 @@ def parse_answer(raw: object, event: HookEvent) -> tuple[HookAnswer, tuple[str, 
             answer,
             permission=_permission(usable),
             reason=_text(usable, "permissionDecisionReason") or answer.reason,
-            updated_input=_object(usable["updatedInput"], "updatedInput")
-            if "updatedInput" in usable
-            else None,
+            updated_input=_object(usable["updatedInput"], "updatedInput") if "updatedInput" in usable else None,
             updated_prompt=_text(usable, "updatedPrompt") if "updatedPrompt" in usable else None,
             updated_result=rewrite,
             additional_context=_text(usable, "additionalContext"),

@@ -5,7 +5,6 @@ the work, does not, and would hold them up for as long as the whole text takes. 
 amounts, so that the collector never has to walk over all that is alive.
 """
 
-import json
 import re
 from collections.abc import Callable
 from typing import Final, Protocol

@@ -171,9 +171,7 @@ def result_from_json(raw: object) -> ToolResult:
 
 def _filter(raw: object) -> ToolFilter:
     body = _object({} if raw is None else raw, "'tools'")
-    return ToolFilter(
-        allow=None if body.get("allow") is None else _texts(body, "allow"), deny=_texts(body, "deny")
-    )
+    return ToolFilter(allow=None if body.get("allow") is None else _texts(body, "allow"), deny=_texts(body, "deny"))
 
 
 def _limits(raw: object) -> dict[str, float | None]:

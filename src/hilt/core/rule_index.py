@@ -17,13 +17,17 @@ LOOSE_MAX_CHARS: Final = 1000
 
 
 class Places:
-    """Where the workspace and the home directory are, for path patterns; both absolute, or empty."""
+    """Where the workspace and the home directory are, for path patterns; both absolute, or empty.
 
-    __slots__ = ("home", "root")
+    `guarded` are absolute folders whose files decide what is followed.
+    """
 
-    def __init__(self, root: str, home: str) -> None:
+    __slots__ = ("guarded", "home", "root")
+
+    def __init__(self, root: str, home: str, guarded: Iterable[str] = ()) -> None:
         self.root = root.rstrip("/")
         self.home = home.rstrip("/")
+        self.guarded = tuple(guarded)
 
     def spelled(self, path: str) -> str:
         """Return the path as patterns see it."""
@@ -166,6 +170,7 @@ class RuleIndex:
         "_singles",
         "bare",
         "fenced",
+        "guarded",
         "keys",
         "members",
         "rules",
@@ -176,6 +181,7 @@ class RuleIndex:
         self, members: Sequence[int], rules: Sequence[PermissionRule], keys: Iterable[str], places: Places
     ) -> None:
         self.rules = rules
+        self.guarded = tuple(places.spelled(folder) for folder in places.guarded)
         self.members = tuple(members)
         self.keys = frozenset(keys)
         self.bare = dict.fromkeys(Effect, NONE)

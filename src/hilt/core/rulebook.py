@@ -48,16 +48,22 @@ class _Shelf(NamedTuple):
 class RuleBook:
     """The rules of a session; decides calls by them. Rules never change, `with_rules` makes another book."""
 
-    def __init__(self, rules: Iterable[PermissionRule], *, root: str = "", home: str = "") -> None:
-        """Sort the rules by scope, in it as given; `root`, the workspace, and `home` are absolute."""
+    def __init__(
+        self, rules: Iterable[PermissionRule], *, root: str = "", home: str = "", guarded: Iterable[str] = ()
+    ) -> None:
+        """Sort the rules by scope, in it as given; `root`, the workspace, and `home` are absolute.
+
+        A change of a file in one of the `guarded` folders, absolute too, is asked at least.
+        """
         self.rules = tuple(sorted(rules, key=lambda rule: _SCOPES[rule.scope]))
         self._names = [compile_name(rule.tool) for rule in self.rules]
-        self._places = Places(root, home)
+        self._places = Places(root, home, guarded)
         self._shelves: dict[str, _Shelf] = {}
 
     def with_rules(self, more: Iterable[PermissionRule]) -> "RuleBook":
         """Return a book with further rules, each behind those of its scope."""
-        return RuleBook([*self.rules, *more], root=self._places.root, home=self._places.home)
+        places = self._places
+        return RuleBook([*self.rules, *more], root=places.root, home=places.home, guarded=places.guarded)
 
     def decide(
         self,

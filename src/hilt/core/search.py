@@ -275,7 +275,7 @@ class SearchIndex:
         near = (place for place in nearest(likeness.values, _DEPTH) if admits(self._keys[place]))
         lexical = self._top(scores, admits, _DEPTH)
         places = {*lexical, *(place for place in near if within is None or place in within)}
-        return self._sorted(fused(self._helped(lexical), likeness.values, places, share=likeness.share))
+        return self._sorted(fused(lexical, likeness.values, places, share=likeness.share))
 
     def _sorted(self, scores: Mapping[int, float]) -> list[str]:
         keys = self._keys

@@ -1,4 +1,4 @@
-"""What providers would make of tools: every repair and every tool that would be withheld, as `hilt tools lint` tells."""
+"""What providers would make of tools: every repair, and every tool that would be withheld."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -70,7 +70,7 @@ def floor(tool: str, index: RuleIndex, subjects: Subjects, unit: Subject, mode: 
     """Return the ask that stands in place of an allow for this subject, or None."""
     if unit.opaque and (mode is not Mode.AUTO or index.fenced):
         return _OPAQUE
-    if protected(tool, unit) and not index.names(unit, subjects):
+    if protected(tool, unit, index.guarded) and not index.names(unit, subjects):
         return Verdict(Effect.ASK, NONE, f"{unit.text!r} decides what may run, and no rule names it without a glob")
     return None
 

@@ -82,8 +82,8 @@ class CatalogIndex:
         for entry in entries:
             one = document(entry)
             self._index.add(one)
-            if self._vectors is not None:
-                self._texts.append(f"{one.own_name} {one.description}")
+            if self._embedder is not None:
+                self._texts.append(self._embedder.text(one))
 
     async def _likeness(self, text: str) -> Likeness | None:
         """Ask the embedder; its failure and its delay cost one WARN, never the search."""

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from hilt.core.search import SearchDocument
 from hilt.core.search_query import SearchQuery
 
 
@@ -92,6 +93,7 @@ class TextVectors(Protocol):
         ...
 
 
+@runtime_checkable
 class Embedder(Protocol):
     """Makes vectors of texts, without the network."""
 
@@ -103,6 +105,10 @@ class Embedder(Protocol):
     @property
     def share(self) -> float:
         """Its share of the ranking, 0 to 1; the rest is the words'."""
+        ...
+
+    def text(self, tool: SearchDocument) -> str:
+        """Return the text of a tool that is made a vector."""
         ...
 
     def vectors(self) -> TextVectors:

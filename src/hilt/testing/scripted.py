@@ -62,9 +62,7 @@ class ScriptedModel:
         if self._used >= len(self._answers):
             raise none_left(self._name, self._used)
         given = self._answers[self._used]
-        answer = parse_answer(
-            given if isinstance(given, Mapping) else given(request), source=self._name, line=number
-        )
+        answer = parse_answer(given if isinstance(given, Mapping) else given(request), source=self._name, line=number)
         check_when(answer, request, where=f"answer {number} of {self._name}")
         self._used += 1
         async for item in play(answer, request.turn):

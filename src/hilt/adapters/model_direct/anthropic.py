@@ -13,9 +13,7 @@ try:
     from hilt.adapters.model_direct.stream import DirectModel
     from hilt.adapters.model_direct.wire import Wire, key_of, model_of
 except ImportError:
-    raise ConfigError(
-        "models of Anthropic need more packages: pip install 'hilt[anthropic]'", key="model"
-    ) from None
+    raise ConfigError("models of Anthropic need more packages: pip install 'hilt[anthropic]'", key="model") from None
 
 BASE_URL = "https://api.anthropic.com"
 

@@ -85,10 +85,7 @@ class Translation:
             parts=[
                 *unpack(message.reasoning, message.reasoning_signature, self.wire.name),
                 *([TextPart(message.text)] if message.text else []),
-                *(
-                    ToolCallPart(self.names.wire(call.name), call.args, tool_call_id=call.id)
-                    for call in message.calls
-                ),
+                *(ToolCallPart(self.names.wire(call.name), call.args, tool_call_id=call.id) for call in message.calls),
             ],
             provider_name=self.provider,
         )

@@ -52,9 +52,7 @@ class JsonlSessions:
             head = None if stored is None else _head(stored, path.name)
             if head is None or head.id != record.id or head.version != record.version:
                 now = "is gone" if head is None else f"has version {head.version}"
-                raise ConflictError(
-                    f"session {record.id!r} {now}, not {record.version}: load it again before saving"
-                )
+                raise ConflictError(f"session {record.id!r} {now}, not {record.version}: load it again before saving")
             files.replace(path, content)
         return fresh
 

@@ -101,12 +101,10 @@ def _checked(args: SkillDraftArgs) -> str:
         raise ToolError.invalid_arguments(fault)
     text = skill_text(args.name, args.description.strip(), args.body)
     try:
-        size = len(args.body.encode("utf-8"))
         parsed = parse_skill(text.encode("utf-8"), folder=args.name)
-    except UnicodeEncodeError:
-        raise ToolError.invalid_arguments("the draft is not valid text: it holds half of a character") from None
     except SkillRuleError as exc:
         raise ToolError.invalid_arguments(exc.rule) from None
+    size = len(args.body.encode("utf-8"))
     if size > DRAFT_BODY_MAX_BYTES or not parsed.body.strip():
         raise ToolError.invalid_arguments(f"body: it has 1 to {DRAFT_BODY_MAX_BYTES} bytes, this one {size}")
     return text
