@@ -87,8 +87,8 @@ async def test_two_agents_of_one_process_may_have_different_categories(tmp_path:
 
 async def test_the_switch_of_the_shell_enables_it_and_those_of_later_categories_name_them(tmp_path: Path) -> None:
     assert await built(tmp_path, enable_shell=True) == {"shell", *META}
+    assert await built(tmp_path, enable_builtins=True) == {*CATEGORY_TOOLS["tasks"], *META}
     switches = {
-        "enable_builtins": "tasks",
         "enable_subagents": "agents",
         "enable_memory": "memory",
         "enable_comms": "comms",

@@ -325,16 +325,20 @@ def test_a_schema_that_contains_itself_or_grows_without_bound_stays_small(profil
             for n in range(20)
         },
     }
-    tracemalloc.start()
     for schema, most in ((union, 20_000), (bomb, 64 * 1024)):
+        spec = spec_of(schema)
         begun = time.process_time()
-        fitted = fit(spec_of(schema), profile)
-        took = time.process_time() - begun
+        fitted = fit.__wrapped__(spec, profile)
+        assert time.process_time() - begun < 0.5  # 0.03 s where nothing measures it
         assert len(sent(fitted).schema_json) < most
-        assert took < 0.5  # tracing included; 0.1 s without
+        if schema is bomb and profile in ("gemini", "generic"):
+            assert '"p9"' in sent(fitted).schema_json
         assert_legal(sent(fitted), profile, strict=fitted.strict)
-    assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
-    tracemalloc.stop()
+        tracemalloc.start()
+        fit.__wrapped__(spec, profile)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10 * 2**20
 
 
 @pytest.mark.req("PRV-18")

@@ -84,6 +84,11 @@ PRINTED: dict[str, list[str]] = {
         "asset: colour, not color",
         "/house-style: Write in short sentences. Use British spelling.",
     ],
+    "tasks": [
+        "Sand the boards: completed by worker",
+        "Paint the boards: pending, waits for 1",
+        "invalid_arguments",
+    ],
     "tenants": [
         "acme:1 ['invoice', 'report']",
         "tiny:1 ['invoice']",
@@ -98,7 +103,6 @@ PRINTED: dict[str, list[str]] = {
 
 # Parameters of `build` that stand for categories which this version cannot enable, and the one for skills.
 SWITCHES = {
-    "enable_builtins": "tasks",
     "enable_subagents": "agents",
     "enable_memory": "memory",
     "enable_comms": "comms",

@@ -4,7 +4,7 @@ What carries it is the transport's: a GET stream in the handshake era, `subscrip
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -40,6 +40,15 @@ class StreamReport:
 
 OpenStream = Callable[[], Awaitable[StreamReport]]
 """Opens one standing stream and returns when it has ended; raises nothing."""
+
+
+def promised_notices(capabilities: Mapping[str, object]) -> dict[str, bool]:
+    """Return the filter of a subscription: the lists whose changes a server says that it tells of."""
+    return {
+        f"{kind}ListChanged": True
+        for kind in ("tools", "prompts", "resources")
+        if isinstance(about := capabilities.get(kind), Mapping) and about.get("listChanged") is True
+    }
 
 
 class ChannelState:

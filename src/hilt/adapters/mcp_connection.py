@@ -1,7 +1,7 @@
-"""The door to the MCP SDK: one connection over the SDK's JSON-RPC dispatcher, owned by one task.
+"""The door to the MCP SDK: one connection, owned by one task, over transports of our own.
 
-Below the dispatcher stand transports of our own (`mcp_http`, `mcp_stdio`); what a fault of the wire means for
-an open request is kept here beside the request, because the dispatcher would lose it.
+Our requests go to the transport at once, and what a fault of the wire means for one is kept beside it; the SDK's
+JSON-RPC dispatcher, which would lose that and doubles the cost of a call, serves what the server asks of a person.
 """
 
 import logging
@@ -30,21 +30,13 @@ from mcp_types import (
     JSONRPCRequest,
 )
 
-from hilt.adapters.mcp_channel import ChannelState, OpenStream, StreamEnd, StreamReport, hold_channel
+from hilt.adapters.mcp_channel import ChannelState, OpenStream, StreamEnd, StreamReport, hold_channel, promised_notices
 from hilt.adapters.mcp_outbox import Outbox, as_json
 from hilt.adapters.mcp_pending import OpenRequest, OpenRequests
 from hilt.adapters.mcp_replies import ClientReplies
 from hilt.adapters.mcp_wire import Wire, is_id
 from hilt.core.redaction import Redactor
-from hilt.ports.mcp import (
-    CHANNEL_GAP,
-    Asker,
-    Fault,
-    McpFault,
-    NotificationHandler,
-    ProgressHandler,
-    ServerFacts,
-)
+from hilt.ports.mcp import CHANNEL_GAP, Asker, Fault, McpFault, NotificationHandler, ProgressHandler, ServerFacts
 
 logger = logging.getLogger(__name__)
 
@@ -210,11 +202,7 @@ class SdkConnection:
 
     def _subscription(self) -> OpenStream | None:
         """Return what listens for the changes of lists that this stateless server promises to tell."""
-        wanted = {
-            f"{kind}ListChanged": True
-            for kind in ("tools", "prompts", "resources")
-            if isinstance(about := self.facts.capabilities.get(kind), Mapping) and about.get("listChanged") is True
-        }
+        wanted = promised_notices(self.facts.capabilities)
 
         async def listen() -> StreamReport:
             self._acknowledged = False

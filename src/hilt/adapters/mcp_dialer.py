@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import httpx2
 
 from hilt.adapters.mcp_channel import ChannelState
@@ -24,6 +25,8 @@ from hilt.core.redaction import Redactor
 from hilt.ports.mcp import Fault, McpFault, NotificationHandler
 
 logger = logging.getLogger(__name__)
+
+LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
 
 
 class SdkDialer:
@@ -92,6 +95,8 @@ class SdkDialer:
         self, spec: McpServerSpec, protocol: Era, redactor: Redactor, on_notification: NotificationHandler
     ) -> SdkConnection:
         stdio = spec.transport == "stdio"
+        # Where no time is left nothing may be made: what is never run is never closed.
+        await anyio.lowlevel.checkpoint()
         connection = SdkConnection(
             self._wire(spec),
             server=spec.name,
@@ -139,7 +144,7 @@ class SdkDialer:
                 )
             case kind:
                 transport = httpx2.AsyncHTTPTransport(
-                    verify=self._tls if spec.url.lower().startswith("https") else False, trust_env=False
+                    verify=self._tls if spec.url.lower().startswith("https") else False, trust_env=False, limits=LIMITS
                 )
                 wire = SseWire if kind == "sse" else HttpWire
                 return wire(spec, transport=transport, limits=self._limits)

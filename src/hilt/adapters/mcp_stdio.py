@@ -121,20 +121,22 @@ class StdioWire:
 
     async def run(self, inbox: Inbox, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """See `Wire.run`; it ends by itself when the process does, and reaps the whole tree."""
-        tree = await self._start()
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._write, tree, self._outgoing)
-                tasks.start_soon(self._keep_tail, tree)
-                tasks.start_soon(self._read, tree, inbox)
-                tasks.start_soon(self._watch, tree)
-                task_status.started()
-                await self._ended.wait()
-                await self._report(tree, inbox)
-                tasks.cancel_scope.cancel()
+            tree = await self._start()
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._write, tree, self._outgoing)
+                    tasks.start_soon(self._keep_tail, tree)
+                    tasks.start_soon(self._read, tree, inbox)
+                    tasks.start_soon(self._watch, tree)
+                    task_status.started()
+                    await self._ended.wait()
+                    await self._report(tree, inbox)
+                    tasks.cancel_scope.cancel()
+            finally:
+                self._gone = True
+                await tree.aclose(wait_s=CLOSE_WAIT_S, grace_s=CLOSE_WAIT_S)
         finally:
-            self._gone = True
-            await tree.aclose(wait_s=CLOSE_WAIT_S, grace_s=CLOSE_WAIT_S)
             self._queue.close()
             self._outgoing.close()
 
@@ -148,8 +150,6 @@ class StdioWire:
                 env=child_environment(self._environment, spec.env),
             )
         except (OSError, ValueError) as exc:
-            self._queue.close()
-            self._outgoing.close()
             reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else "it is malformed"
             raise McpFault(Fault.NOT_SENT, f"cannot start the command {spec.command!r}: {reason}") from exc
 

@@ -10,7 +10,7 @@ from hilt.core.dialect_refs import Schema, merged, resolved
 from hilt.core.dialect_table import FORMATS_KNOWN, LOOK_AROUND, Act, Dialect
 
 LEVELS_MAX: Final = 24
-BYTES_MAX: Final = 60_000
+BYTES_MAX: Final = 50_000
 _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _BY_TYPE: Final = {
     "minLength": "string", "maxLength": "string", "pattern": "string", "format": "string",
@@ -133,6 +133,7 @@ class Rewriter:
         out: Schema = {}
         for key, value in properties.items():
             inner = f"{name}.{key}" if name else str(key)
+            self._left -= len(key) + 6
             one = self._schema(value, pointer(at, key), inner, trail, level + 1)
             if one is not None:
                 out[self._key(key, pointer(at, key))] = one
