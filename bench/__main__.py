@@ -16,7 +16,20 @@ NOTE = (
     "Calls: processor time, the median of the quietest round. Start-up, overlap: the best round. Audit, lookups,\n"
     "decisions: medians. Other work on the machine moves the numbers; compare the ratios within one run."
 )
-SCRIPTS = ("call", "audit", "startup", "overlap", "lookup", "decide", "idle", "search", "results")
+SCRIPTS = (
+    "call",
+    "audit",
+    "startup",
+    "overlap",
+    "lookup",
+    "decide",
+    "idle",
+    "search",
+    "results",
+    "mcp_call",
+    "mcp_mount",
+    "mcp_idle",
+)
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""A shared list of tasks: one session plans, another one works through the plan. The list lies in `.hilt/tasks.json`."""
+"""A shared list of tasks: one session plans, another works through the plan. The list lies in `.hilt/tasks.json`."""
 
 import asyncio
 import json

@@ -187,3 +187,26 @@ async def test_notices_of_the_stream_reach_the_owner() -> None:
         await connection.close()
     assert seen == ["notifications/tools/list_changed"]
     assert STANDING not in server.raw.methods()
+
+
+async def test_a_server_s_own_request_is_answered_by_a_post_and_a_failing_one_costs_nothing() -> None:
+    async def asks(request: Received, stream: anyio.abc.SocketStream) -> None:
+        await stream.send(http(b"", status="202 Accepted"))
+        await server.say({"jsonrpc": "2.0", "id": "s-1", "method": "ping"})
+        while not any(each.rpc.get("id") == "s-1" for each in server.raw.received):
+            await anyio.sleep(0.005)
+        await server.say({"jsonrpc": "2.0", "id": request.rpc["id"], "result": TEXT})
+
+    async with (
+        sse_server(tools__call=asks, notifications__initialized=_reset) as server,
+        dialled(sse(server.url)) as connection,
+    ):
+        assert await connection.request("tools/call", {"name": "t"}, timeout_s=5) == TEXT
+
+
+async def test_what_breaks_inside_a_post_ends_that_call_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async with sse_server() as server, dialled(sse(server.url)) as connection:
+        with pytest.raises(McpFault, match="could not be sent"):
+            await connection.request("tools/call", {"name": {1, 2}}, timeout_s=5)
+        assert await connection.request("tools/call", {"name": "t"}, timeout_s=5) == TEXT
+    assert "mcp_sse_exchange_failed" in caplog.text

@@ -136,14 +136,17 @@ async def test_of_standard_error_a_bounded_tail_is_kept_and_its_last_lines_shown
 @pytest.mark.parametrize(
     ("end", "text"),
     [
-        ("import os; os.close(1); import time; time.sleep(60)", "closed its standard input or output"),
+        (
+            "import os, sys, time; sys.stdin.readline(); os.close(1); time.sleep(60)",
+            "closed its standard input or output",
+        ),
         ("import os; os.kill(os.getpid(), 9)", "ended by signal 9"),
         ("raise SystemExit(7)", "exited with code 7"),
     ],
 )
 async def test_a_process_that_ends_or_closes_its_streams_is_told_at_once(end: str, text: str) -> None:
-    with anyio.fail_after(4), pytest.raises(McpFault, match=text):
-        async with dialled(stdio_spec(sys.executable, "-c", end, protocol="handshake", connect_timeout_s=2.0)):
+    with anyio.fail_after(9), pytest.raises(McpFault, match=text):
+        async with dialled(stdio_spec(sys.executable, "-c", end, protocol="handshake", connect_timeout_s=5.0)):
             pytest.fail("it connected")
 
 

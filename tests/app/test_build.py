@@ -31,6 +31,7 @@ from tests.flows.kit import FunctionTool, allow, call, says
 
 META = {"ReadResult", "ToolSearch"}
 FILES = {*CATEGORY_TOOLS["files"]}
+SHELL = {*CATEGORY_TOOLS["shell"]}
 READS = {"Read", "ListDir", "Glob", "Grep"}
 
 
@@ -58,8 +59,8 @@ async def test_nothing_is_on_by_default(tmp_path: Path) -> None:
         ({"files"}, FILES),
         ({"files.read"}, READS),
         ({"files", "files.read"}, FILES),
-        ({"shell"}, {"shell"}),
-        ({"files.read", "shell"}, {*READS, "shell"}),
+        ({"shell"}, SHELL),
+        ({"files.read", "shell"}, READS | SHELL),
     ],
 )
 async def test_a_category_gives_exactly_its_tools(tmp_path: Path, enable: set[str], tools: set[str]) -> None:
@@ -76,7 +77,7 @@ async def test_two_agents_of_one_process_may_have_different_categories(tmp_path:
         nothing = await one.app.sessions.create(enable=[])
         other = await two.app.sessions.create()
         shown = [set(names(session)) - META for session in (everything, reads, shell, nothing, other)]
-        assert shown == [{*FILES, "shell"}, READS, {"shell"}, set(), READS]
+        assert shown == [FILES | SHELL, READS, SHELL, set(), READS]
         good, denied = await one.turn(reads, call("Read", {"path": "a"}), call("Remove", {"path": "a"}))
         with pytest.raises(RequestError, match="'shell' is not enabled"):
             await two.app.sessions.create(enable=["shell"])
@@ -86,7 +87,7 @@ async def test_two_agents_of_one_process_may_have_different_categories(tmp_path:
 
 
 async def test_the_switch_of_the_shell_enables_it_and_those_of_later_categories_name_them(tmp_path: Path) -> None:
-    assert await built(tmp_path, enable_shell=True) == {"shell", *META}
+    assert await built(tmp_path, enable_shell=True) == SHELL | META
     assert await built(tmp_path, enable_builtins=True) == {*CATEGORY_TOOLS["tasks"], *META}
     switches = {
         "enable_subagents": "agents",

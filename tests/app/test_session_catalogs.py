@@ -125,7 +125,7 @@ async def test_the_profile_without_files_lacks_exactly_what_needs_them(tmp_path:
         full = await home.app.sessions.create()
         bare = await home.app.sessions.create(profile="no-fs")
         lacks = set(full.catalog.names) - set(bare.catalog.names)
-        assert lacks == {*CATEGORY_TOOLS["files"], "shell", "Parallel", "SkillDraft"}
+        assert lacks == {*CATEGORY_TOOLS["files"], *CATEGORY_TOOLS["shell"], "Parallel", "SkillDraft"}
         assert lacks <= NEEDS_FILES
         assert set(bare.catalog.names) - {*MCP_META_NAMES} == {"mcp__far__a", "mcp__far__b", "Look", *META}
         results = await home.turn(bare, call("Look"), call("Read", {"path": "x"}))

@@ -110,6 +110,7 @@ async def test_a_command_over_its_time_is_a_result_with_the_output_so_far(tmp_pa
 def test_the_deadline_of_a_call_is_the_commands_own_and_ten_seconds() -> None:
     assert Shell().deadline_s(call("true")) == 130
     assert Shell().deadline_s(call("true", timeout_secs=600)) == 610
+    assert Shell().deadline_s(call("true", timeout_secs=86_400, background=True)) == 30
 
 
 @pytest.mark.req("BLT-36")
@@ -159,10 +160,10 @@ async def test_a_longer_time_needs_the_background(tmp_path: Path, value: int) ->
     assert os.listdir(tmp_path) == []
 
 
-async def test_background_commands_are_not_there_yet(tmp_path: Path) -> None:
+async def test_a_session_that_keeps_no_jobs_has_no_background(tmp_path: Path) -> None:
     error = await refusal(tmp_path, "touch ran", background=True)
     assert error.code is ErrorCode.TOOL_UNAVAILABLE
-    assert "background jobs are not built yet" in error.reason
+    assert "cannot run commands in the background" in error.reason
     assert os.listdir(tmp_path) == []
 
 

@@ -290,8 +290,7 @@ def test_an_empty_description_becomes_a_sentence_where_the_provider_wants_text()
     spec = spec_of({"type": "object", "properties": {}}, " ")
     assert sent(fit(spec, "bedrock")).description == "The tool tool of the server srv."
     assert sent(fit(spec, "openai")) is spec
-    own = spec_of({"type": "object", "properties": {}}, "", name="Read")
-    assert sent(fit(own, "generic")).description == "The tool Read."
+    assert sent(fit(ToolSpec("Read"), "generic")).description == "The tool Read."
 
 
 @pytest.mark.req("PRV-22")
@@ -351,7 +350,7 @@ def test_what_is_too_large_is_withheld_and_what_is_too_deep_is_a_stub(profile: s
     wide = dict(list(large.items())[:100])
     cut = fit(spec_of({"type": "object", "properties": wide}), profile)
     assert len(sent(cut).schema_json) <= 64 * 1024
-    assert any(repair.rule == "stub" for repair in cut.repairs)
+    assert "stub" in {repair.rule for repair in cut.repairs}
     deep: dict[str, object] = {"type": "string", "title": "bottom"}
     for _ in range(40):
         deep = {"type": "object", "properties": {"in": deep}}
@@ -389,10 +388,9 @@ def test_real_tools_are_fitted_quickly_the_same_each_time_and_stay_unchanged() -
     assert [spec.to_json() for spec in specs] == before
 
 
-def test_the_table_has_every_profile_and_an_unknown_one_is_generic() -> None:
+def test_an_unknown_profile_is_generic() -> None:
     assert set(DIALECTS) == set(PROFILES)
     assert dialect_of("unheard of").name == "generic"
-    assert len({frozenset(dialect.acts) for dialect in DIALECTS.values()}) == 1
 
 
 def test_a_tool_that_fits_is_sent_as_it_is() -> None:

@@ -1,7 +1,10 @@
 """Closing while something is under way, and starts that cannot be."""
 
 import gc
+import json
+import signal
 import sys
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +13,16 @@ import pytest
 
 from hilt.adapters.mcp_dialer import SdkDialer
 from hilt.core.mcp import McpServerSpec
-from hilt.faults.entry import Case
+from hilt.faults.run import command, read_log
 from hilt.faults.table import cases
 from hilt.mcp.background import background_tasks
 from hilt.mcp.manager import McpManager
 from hilt.ports.mcp import McpFault
+from tests.app.places import Machine
+from tests.cli.kit import Hilt
 from tests.faults.matrix.leaving import WHILE_CLOSING
-from tests.faults.matrix.rounds import Rounds, mix
-from tests.faults.matrix.run import report, run
-from tests.faults.matrix.trial import Trial
+from tests.faults.matrix.order import Order, carry_out, ids, table
+from tests.faults.matrix.watch import MARK, processes
 
 pytestmark = [
     pytest.mark.timeout(240),
@@ -27,13 +31,10 @@ pytestmark = [
 
 
 @pytest.mark.req("FLT-68")
-async def test_closing_waits_for_no_call_no_dial_and_no_list(tmp_path: Path) -> None:
-    async def closing(trial: Trial) -> None:
-        await WHILE_CLOSING[trial.case.entry](trial)
-
-    chosen: list[Case] = [case for case in cases() if case.entry in WHILE_CLOSING]
-    lines = await run(chosen, tmp_path, expectation=closing)
-    assert lines == [], report(lines)
+def test_closing_waits_for_no_call_no_dial_and_no_list() -> None:
+    chosen = [case for case in cases() if case.entry in WHILE_CLOSING]
+    lines = carry_out(Order(ids=ids(chosen), expects="closing"))
+    assert lines == [], table(lines)
 
 
 @pytest.mark.req("FLT-15")
@@ -62,12 +63,37 @@ async def test_a_dial_that_has_no_time_leaves_nothing_open(transport: str) -> No
     assert [str(warning.message) for warning in caught] == []
 
 
-async def test_fifty_rounds_leave_nothing_behind(tmp_path: Path) -> None:
-    lines = await run(mix(50), tmp_path, at_once=1, expectation=Rounds(total=50))
-    assert lines == [], report(lines)
+@pytest.mark.req("FLT-65")
+def test_hilt_that_is_told_to_end_leaves_no_child_of_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hilt = Hilt(Machine.below(tmp_path), monkeypatch)
+    log_path = tmp_path / "log.jsonl"
+    program, *arguments = command("grandchildren", settings={"life": 60}, log_path=log_path)
+    shown = ", ".join(json.dumps(argument) for argument in arguments)
+    entry = f'[[servers]]\nname = "family"\ntransport = "stdio"\ncommand = {json.dumps(program)}\nargs = [{shown}]\n'
+    hilt.machine.user(f'{entry}env = {{ {MARK} = "told-to-end" }}\n', "mcp.toml")
+    model = hilt.script({"text": "never", "delay_ms": 60_000})
+    with hilt.start("run", "x", "--model", model) as process:
+        family: list[dict[str, object]] = []
+        for _ in range(1500):
+            if len(family := read_log(log_path, "child")) == 4 or process.poll() is not None:
+                break
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    assert len(family) == 4, err
+    for _ in range(500):
+        if not processes("told-to-end"):
+            break
+        time.sleep(0.02)
+    assert processes("told-to-end") == []
 
 
-async def test_random_messages_break_nothing(tmp_path: Path) -> None:
+def test_fifty_rounds_leave_nothing_behind() -> None:
+    lines = carry_out(Order(expects="rounds", rounds=50, at_once=1))
+    assert lines == [], table(lines)
+
+
+def test_random_messages_break_nothing() -> None:
     chosen = [case for case in cases() if case.entry == "random-messages"]
-    lines = await run(chosen, tmp_path)
-    assert lines == [], report(lines)
+    lines = carry_out(Order(ids=ids(chosen)))
+    assert lines == [], table(lines)

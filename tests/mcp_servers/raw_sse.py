@@ -63,6 +63,8 @@ async def sse_server(
         "tools/list": answered({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}),
         "tools/call": answered({"content": [{"type": "text", "text": "ok"}]}),
     }
-    async with raw_server(**{name.replace("/", "__"): answer for name, answer in {**usual, **answers}.items()}) as raw:
+    async with raw_server(
+        **{name.replace("/", "__"): answer for name, answer in [*usual.items(), *answers.items()]}
+    ) as raw:
         server = SseServer(raw)
         yield server

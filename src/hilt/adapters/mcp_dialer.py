@@ -1,16 +1,16 @@
 """Opens connections to MCP servers: picks the transport, settles and remembers the era."""
 
 import logging
-import ssl
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
 import httpx2
 
+from hilt.adapters._http import shared_ssl_context
 from hilt.adapters.mcp_channel import ChannelState
 from hilt.adapters.mcp_connection import SdkConnection
 from hilt.adapters.mcp_eras import ProbeKilledError, negotiate, refuses_era
@@ -26,7 +26,8 @@ from hilt.ports.mcp import Fault, McpFault, NotificationHandler
 
 logger = logging.getLogger(__name__)
 
-LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
+LIMITS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
+"""Calls that hang may not keep others from a connection; as many as often run at once are kept alive."""
 
 
 class SdkDialer:
@@ -57,10 +58,6 @@ class SdkDialer:
         self._noisy: set[str] = set()
         self._elicits = elicits
         self._channels: dict[tuple[str, str], ChannelState] = {}
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        return httpx2.create_ssl_context(trust_env=False)
 
     async def dial(
         self, spec: McpServerSpec, *, on_notification: NotificationHandler, secrets: Sequence[str] = ()
@@ -144,7 +141,9 @@ class SdkDialer:
                 )
             case kind:
                 transport = httpx2.AsyncHTTPTransport(
-                    verify=self._tls if spec.url.lower().startswith("https") else False, trust_env=False, limits=LIMITS
+                    verify=shared_ssl_context() if spec.url.lower().startswith("https") else False,
+                    trust_env=False,
+                    limits=LIMITS,
                 )
                 wire = SseWire if kind == "sse" else HttpWire
                 return wire(spec, transport=transport, limits=self._limits)

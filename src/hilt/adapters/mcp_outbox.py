@@ -34,15 +34,6 @@ def as_json(
     message: JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError,
 ) -> dict[str, object]:
     """Return the message as the object that goes over the wire."""
-    match message:
-        case JSONRPCResponse():
-            return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
-        case JSONRPCError():
-            return {"jsonrpc": "2.0", "id": message.id, "error": message.error.model_dump(exclude_none=True)}
-        case JSONRPCRequest():
-            out: dict[str, object] = {"jsonrpc": "2.0", "id": message.id, "method": message.method}
-        case _:
-            out = {"jsonrpc": "2.0", "method": message.method}
-    if message.params is not None:
-        out["params"] = message.params
-    return out
+    if isinstance(message, JSONRPCResponse):
+        return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
+    return message.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -6,13 +6,13 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from anyio import to_thread
 
-from hilt.adapters._process import Completed, run_process
+from hilt.adapters._process import KEPT_BYTES, Completed, HeadTail, ProcessTree, follow, run_process, start_process
 from hilt.core.errors import ConfigError, ToolError
 from hilt.ports.runner import CommandResult
 
@@ -127,9 +127,31 @@ class ProcessRunner:
                 env={**self._environ, **env},
             )
         except OSError as exc:
-            name = os.path.basename(self._program)
-            raise ToolError.execution_failed(f"cannot start {name!r}: {exc.strerror}") from exc
+            raise self._not_started(exc) from exc
         return _result(done, time.monotonic() - started)
+
+    async def start(self, command: str, *, timeout_s: float, working_dir: str = "") -> "RunningCommand":
+        """See `CommandStarter.start`; its place is held until it has ended."""
+        _check_text(command)
+        with ExitStack() as held:
+            held.enter_context(self._places.place())
+            folder = await to_thread.run_sync(self._open_folder, working_dir)
+            try:
+                tree = await start_process(
+                    [self._program, "-c", command],
+                    cwd=_path_of(folder),
+                    env=self._environ,
+                    streams=("null", "pipe", "pipe"),
+                )
+            except OSError as exc:
+                raise self._not_started(exc) from exc
+            finally:
+                os.close(folder)
+            return RunningCommand(tree, held.pop_all(), timeout_s=timeout_s)
+
+    def _not_started(self, exc: OSError) -> ToolError:
+        name = os.path.basename(self._program)
+        return ToolError.execution_failed(f"cannot start {name!r}: {exc.strerror}")
 
     def _open_folder(self, working_dir: str) -> int:
         """Open the folder first and judge what was opened, so that no link can be changed in between."""
@@ -147,6 +169,29 @@ class ProcessRunner:
 
     def _holds(self, real: str) -> bool:
         return Path(real).is_relative_to(self._root)
+
+
+class RunningCommand:
+    """A command that runs; see `StartedCommand`."""
+
+    def __init__(self, tree: ProcessTree, held: ExitStack, *, timeout_s: float) -> None:
+        self._tree = tree
+        self._held = held
+        self._timeout_s = timeout_s
+        self._started = time.monotonic()
+        self._sinks = (HeadTail(KEPT_BYTES), HeadTail(KEPT_BYTES))
+
+    def so_far(self) -> CommandResult:
+        """See `StartedCommand.so_far`."""
+        stdout, stderr = (sink.kept() for sink in self._sinks)
+        done = Completed(returncode=None, stdout=stdout, stderr=stderr)
+        return _result(done, time.monotonic() - self._started)
+
+    async def finish(self) -> CommandResult:
+        """See `StartedCommand.finish`."""
+        with self._held:
+            done = await follow(self._tree, self._sinks, timeout_s=self._timeout_s)
+        return _result(done, time.monotonic() - self._started)
 
 
 def _path_of(folder: int) -> str:

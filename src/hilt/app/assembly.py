@@ -31,6 +31,7 @@ from hilt.core.session import Mode, SessionRecord, ToolFilter
 from hilt.engine.assembly import Assembly
 from hilt.engine.catalog import Catalog
 from hilt.engine.catalog_index import CatalogIndexes
+from hilt.engine.conversation import Conversation
 from hilt.engine.defaults import host_defaults
 from hilt.engine.funnel import Parts
 from hilt.engine.retained import Retained
@@ -165,8 +166,13 @@ class SessionAssembler:
             lost_servers=record.client_servers if close is None else (),
         )
 
+        def bind(conversation: Conversation) -> None:
+            index.bind(conversation)
+            made.bind(conversation)
+
         async def end() -> None:
             retained.clear()
+            await made.close()
             if close is not None:
                 await close()
 
@@ -176,7 +182,7 @@ class SessionAssembler:
             layers=layers,
             persist=None if shared.rule_source is None else shared.rule_source.remember,
             close=end,
-            bind=index.bind,
+            bind=bind,
             via_session=shared.via_session,
             refuses_auto=shared.refuses_auto,
         )

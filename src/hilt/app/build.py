@@ -35,7 +35,7 @@ from hilt.app.secrets import redactor
 from hilt.app.skills import LoadedSkills, SkillSources, load_skills
 from hilt.app.stores import Store, StoreSetup, open_store
 from hilt.app.tasks_jobs import SessionServices
-from hilt.builtins.shell.shell import Shell, ShellPolicy
+from hilt.builtins.shell import ShellPolicy, shell_tools
 from hilt.core.errors import ConfigError, HarnessFault
 from hilt.core.event import Event
 from hilt.core.mcp import McpLimits, McpServerSpec
@@ -270,7 +270,7 @@ class _Builder:
             root=given.root,
             home=config.home,
             services=self._services,
-            own=SessionServices(given.root, clock=given.clock),
+            own=SessionServices(given.root, clock=given.clock, starter=runner, tasks=self._tasks),
             layers=settings_filter(config),
             load_model=self._model,
             session_catalog=given.session_catalog,
@@ -303,7 +303,7 @@ class _Builder:
             places=ProcessPlaces(shell.max_processes),
         )
         policy = ShellPolicy(mode=shell.policy.mode, patterns=shell.policy.patterns)
-        return runner, [Shell(policy=policy, posix=is_posix(program))]
+        return runner, shell_tools(policy=policy, posix=is_posix(program))
 
     def _web(self, *, tools: bool) -> Sequence[Tool]:
         """Provide what fetches, which is loaded here, and the tools of the category web where they are wanted."""

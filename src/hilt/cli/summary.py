@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from hilt.cli.failure import FAILED, LIMIT, REFUSED
 from hilt.core.errors import ErrorCode
-from hilt.core.event import Event, RunResult, ToolSettled
+from hilt.core.event import Event, RunResult, ToolSettled, TurnEnd, TurnTokens
 from hilt.core.session import StopReason, Usage
 
 SCHEMA_VERSION = 1
@@ -26,14 +26,23 @@ class Summary:
     session_id: str
     denied: list[dict[str, object]] = field(default_factory=list)
     result: RunResult | None = None
+    tokens: dict[str, int] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Note what an event adds."""
         match event.body:
             case ToolSettled(call_id=call_id, tool=tool, result=result, code=ErrorCode.ACCESS_DENIED):
                 self.denied.append({"call_id": call_id, "tool": tool, "reason": reason_of(result.content)})
+            case TurnEnd(tokens=TurnTokens() as tokens):
+                self._count(tokens)
             case RunResult() as result:
                 self.result = result
+
+    def _count(self, tokens: TurnTokens) -> None:
+        """Add what the tools of a turn cost."""
+        parts = {"listed": tokens.listed, "results": tokens.results, "full": tokens.full, "saved": tokens.saved}
+        for name, value in parts.items():
+            self.tokens[name] = self.tokens.get(name, 0) + value
 
     @property
     def exit_code(self) -> int:
@@ -61,6 +70,7 @@ class Summary:
             "tool_calls": result.tool_calls,
             "denied": self.denied,
             "error": result.error or None,
+            **({"tool_tokens": self.tokens} if self.tokens.get("saved") else {}),
         }
 
 

@@ -20,7 +20,9 @@ from hilt.core.event import (
     ToolProgress,
     ToolSettled,
     ToolStart,
+    TurnEnd,
     TurnStart,
+    TurnTokens,
 )
 from hilt.core.session import StopReason
 
@@ -59,6 +61,11 @@ class ChatView:
                 self.line(self._paint(f"  hook {hook}: {one_line(message, REASON_MAX)}", "yellow"))
             case Notice(text=text):
                 self.line(self._paint(f"  {one_line(text, REASON_MAX)}", dim=True))
+            case TurnEnd(tokens=TurnTokens(saved=saved) as tokens) if saved:
+                text = (
+                    f"  tools: {tokens.listed:,} tokens listed, {saved:,} saved of {tokens.full:,} ({tokens.counter})"
+                )
+                self.line(self._paint(text, dim=True))
             case RunResult() as result:
                 self._ended(result)
             case body:

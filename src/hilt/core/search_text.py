@@ -20,6 +20,8 @@ _SEAM: Final = re.compile(
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
 _WORD: Final = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 _UNSPACED_FIRST: Final = re.compile(rf"[{_UNSPACED}]")
+# The last letters of all English endings: any other word is its own stem.
+_ENDINGS: Final = frozenset("cdegilmnrsty")
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 
 # Function words of English, and what people say to an assistant around a task: no tool is meant by them.
@@ -98,7 +100,7 @@ class Stems:
         return stem
 
     def _stemmed(self, word: str) -> str:
-        if len(word) > STEMMED_MAX_CHARS:
+        if len(word) > STEMMED_MAX_CHARS or word[-1] not in _ENDINGS:
             return word
         stem: str = self._stemmer.stemWord(word)
         return stem

@@ -22,6 +22,30 @@ class CommandResult:
     duration_s: float = 0.0
 
 
+class StartedCommand(Protocol):
+    """A command that runs. Whoever started it must await `finish` once; nothing else ends it or reads its streams."""
+
+    def so_far(self) -> CommandResult:
+        """Return what it gave until now; `exit_code` is None and `timed_out` False while it runs."""
+        ...
+
+    async def finish(self) -> CommandResult:
+        """Wait for its end and return all it gave, as `CommandRunner.run` does; when cancelled everything is killed."""
+        ...
+
+
+class CommandStarter(Protocol):
+    """Starts commands that go on while others are waited for."""
+
+    async def start(self, command: str, *, timeout_s: float, working_dir: str = "") -> StartedCommand:
+        """Start the text as `CommandRunner.run` does and return as soon as it runs.
+
+        Raises:
+            ToolError: As `CommandRunner.run`.
+        """
+        ...
+
+
 class CommandRunner(Protocol):
     """Runs commands of a shell inside the workspace and leaves nothing behind."""
 

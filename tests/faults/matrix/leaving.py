@@ -51,3 +51,8 @@ WHILE_CLOSING: dict[str, Expectation] = {
     "hang-initialize": close_in_a_dial,
     "hang-list": close_in_a_refresh,
 }
+
+
+async def closing(trial: Trial) -> None:
+    """Close while what the entry hangs in is under way."""
+    await WHILE_CLOSING[trial.case.entry](trial)

@@ -34,7 +34,7 @@ async def list_changed_on_list(trial: Trial) -> None:
         for session in (1, 2):
             await far.server.fresh_listing()
             found = len(far.received("tools/list")) - lists
-            check(found <= session, f"{found} lists for {session} new sessions")
+            check(found <= session, f"{found} lists for {session} new sessions, {far.dials} dials")
         found = len(far.received("tools/list"))
         await anyio.sleep(0.5)
         check(len(far.received("tools/list")) == found, "a list without a session")

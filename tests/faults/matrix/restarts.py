@@ -53,6 +53,7 @@ async def away_and_back(trial: Trial) -> None:
         check(not (await far.call()).failed, "the first call failed")
         await far.until(lambda: far.log("away"), "its leave")
         outcome = await far.call("look")
+        check(not far.log("back"), "it took too long to call it while it was away")
         check("unavailable after reconnect" in outcome.text, f"the call gave {outcome.text!r}")
         check_time(outcome.seconds, 0, 1, "the call")
         await far.until(lambda: far.log("back"), "its return")

@@ -23,7 +23,14 @@ from tests.faults.matrix.watch import TRIAL, Footprint, LogWatch, complaints, gr
 
 AT_ONCE: Final = 16
 AT_ONCE_AGAIN: Final = 4
-_OF_TIME: Final = (" took ", " did not come within ", "not ready within", "no connection within", "s late")
+_OF_TIME: Final = (
+    " took ",
+    " did not come within ",
+    "not ready within",
+    "no connection within",
+    "s late",
+    " timed out ",
+)
 TRIAL_MAX_S: Final = 60.0
 _HONEST: Final = Case(entry="honest", transport=Transport.HTTP, era=Era.HANDSHAKE)
 
@@ -88,7 +95,7 @@ async def run(
             for number, case in enumerate(sorted(cases, key=lambda case: crc32(case.id.encode()))):
                 group.start_soon(partial(one, number, case, last=False))
         # A bound of time is tried once more, with few others: a machine is busy now and then. Nothing else is.
-        limiter = anyio.CapacityLimiter(min(at_once, AT_ONCE_AGAIN))
+        limiter = anyio.CapacityLimiter(min(at_once, AT_ONCE_AGAIN, len(late)) or 1)
         async with anyio.create_task_group() as group:
             for number, case in late:
                 group.start_soon(partial(one, number, case, last=True))
@@ -138,8 +145,3 @@ def _shown(error: BaseException) -> str:
         trace = trace.tb_next
     where = "" if trace is None else f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
     return f"{error!r}{where}"
-
-
-def report(lines: Sequence[str]) -> str:
-    """Return the lines as one table, the entry first."""
-    return "\n" + "\n".join(sorted(lines))

@@ -7,7 +7,7 @@ supervisor takes the end of the thread that started it for the end of the proces
 """
 
 from hilt.adapters._process.pipe import PipeReader, PipeWriter
-from hilt.adapters._process.run import KEPT_BYTES, Completed, HeadTail, Kept, run_process
+from hilt.adapters._process.run import KEPT_BYTES, Completed, HeadTail, Kept, follow, run_process
 from hilt.adapters._process.tree import ProcessTree, start_process
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "PipeReader",
     "PipeWriter",
     "ProcessTree",
+    "follow",
     "run_process",
     "start_process",
 ]

@@ -9,7 +9,7 @@ from typing import Final
 import anyio
 
 from hilt.adapters._process.pipe import PipeReader, PipeWriter
-from hilt.adapters._process.tree import GONE_S, GRACE_S, Stream, start_process
+from hilt.adapters._process.tree import GONE_S, GRACE_S, ProcessTree, Stream, start_process
 
 KEPT_BYTES: Final = 1024 * 1024
 DRAIN_S: Final = 0.5
@@ -85,7 +85,13 @@ async def run_process(
     """
     source: Stream = "null" if stdin is None else "pipe"
     tree = await start_process(argv, cwd=cwd, env=env, streams=(source, "pipe", "pipe"))
-    sinks = (HeadTail(keep_bytes[0]), HeadTail(keep_bytes[1]))
+    return await follow(tree, (HeadTail(keep_bytes[0]), HeadTail(keep_bytes[1])), timeout_s=timeout_s, stdin=stdin)
+
+
+async def follow(
+    tree: ProcessTree, sinks: tuple[HeadTail, HeadTail], *, timeout_s: float, stdin: bytes | None = None
+) -> Completed:
+    """See a started program to its end as `run_process` does; `sinks` fill with stdout and stderr as it runs."""
     timed_out = False
     try:
         async with anyio.create_task_group() as group:

@@ -6,7 +6,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from hilt.builtins.shell.output import Keep, decode, fit
+from hilt.builtins.shell.output import decode, fit
+from hilt.builtins.shell.reach import OUTPUT_CAP_BYTES, jobs_of, json_result, keeper
 from hilt.core.args import Args
 from hilt.core.errors import ToolError
 from hilt.core.permission import Subject, Subjects
@@ -14,14 +15,14 @@ from hilt.core.shell import Analysis, analyse
 from hilt.core.shell_policy import PolicyMode, check_policy, policy_asks
 from hilt.core.subjects import argument_subjects
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
-from hilt.ports.results import RetainedResults
 from hilt.ports.runner import CommandResult
 from hilt.ports.tool import Environment
 
-OUTPUT_CAP_BYTES: Final = 25_000
 FOREGROUND_MAX_S: Final = 600
 BACKGROUND_MAX_S: Final = 86_400
+BACKGROUND_S: Final = 3600
 MARGIN_S: Final = 10.0
+START_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,9 @@ class Shell:
             "Run a shell command in the workspace; returns exit_code, stdout and stderr as JSON. Standard "
             "input is empty and there is no terminal, so a command that asks somebody fails. To read, search "
             "and edit files use the file tools. A command over its time is ended, with timed_out true, and "
-            "so is whatever a command leaves running. Long output keeps its head and tail."
+            "so is whatever a command leaves running. Long output keeps its head and tail. "
+            "Use background for what runs long, such as a server: it goes on as a job while you do other things. "
+            "Do not use `&` for that."
         ),
         schema=_args.schema,
     )
@@ -81,8 +84,9 @@ class Shell:
         self._analysed: tuple[str, Analysis] | None = None
 
     def deadline_s(self, call: ToolCall) -> float:
-        """Return the command's own time and ten seconds."""
-        return self._args.decode(call).timeout_secs + MARGIN_S
+        """Return the command's own time and ten seconds; in the background a start takes half a minute at most."""
+        args = self._args.decode(call)
+        return START_S if args.background else args.timeout_secs + MARGIN_S
 
     def subjects(self, call: ToolCall) -> Subjects:
         """Return the segments of the command, and `command`, `working_dir` and `background` by name."""
@@ -118,13 +122,22 @@ class Shell:
         if refusal is not None:
             raise ToolError.access_denied(refusal)
         if args.background:
-            raise ToolError.unavailable("background jobs are not built yet; call it without background")
+            return await self._start(call, args, env)
         if args.timeout_secs > FOREGROUND_MAX_S:
             raise ToolError.invalid_arguments(f"timeout_secs: at most {FOREGROUND_MAX_S} without background")
         if env.runner is None:
             raise ToolError.unavailable("this session cannot run commands")
         done = await env.runner.run(args.command, timeout_s=float(args.timeout_secs), working_dir=args.working_dir)
         return ToolResult.text(call.id, self._shown(done, env))
+
+    async def _start(self, call: ToolCall, args: ShellArgs, env: Environment) -> ToolResult:
+        timeout_s = args.timeout_secs if "timeout_secs" in call.arguments else BACKGROUND_S
+        job = await jobs_of(env).start(args.command, timeout_s=timeout_s, working_dir=args.working_dir)
+        message = (
+            f"It runs in the background for at most {timeout_s} s. A notice tells its end; shell_job_status shows its "
+            "output so far, shell_job_cancel ends it."
+        )
+        return json_result(call, {"job_id": job.id, "status": job.status, "message": message})
 
     def _analysis(self, command: str) -> Analysis:
         known = self._analysed
@@ -150,11 +163,4 @@ class Shell:
             )
 
         room = self._cap_bytes - len(body("", "").encode())
-        return body(*fit(out.text, err.text, budget_bytes=room, keep=_keeper(env)))
-
-
-def _keeper(env: Environment) -> Keep | None:
-    try:
-        return env.service(RetainedResults).keep  # type: ignore[type-abstract]  # the host names it by its port
-    except LookupError:
-        return None
+        return body(*fit(out.text, err.text, budget_bytes=room, keep=keeper(env)))
