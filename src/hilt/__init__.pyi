@@ -8,6 +8,9 @@ from hilt.app.application import VIA_SESSION as VIA_SESSION
 from hilt.app.application import App as App
 from hilt.app.build import build as build
 from hilt.app.catalog import SessionContext as SessionContext
+from hilt.app.config import Config as Config
+from hilt.app.flags import Flags as Flags
+from hilt.app.load import load_config as load_config
 from hilt.core.address import validate_media_url as validate_media_url
 from hilt.core.content import ImagePart as ImagePart
 from hilt.core.content import StructuredPart as StructuredPart
@@ -33,8 +36,27 @@ from hilt.core.errors import (
 from hilt.core.errors import (
     ToolError as ToolError,
 )
-from hilt.core.event import Event as Event
-from hilt.core.event import RunResult as RunResult
+from hilt.core.event import (
+    AskOpened as AskOpened,
+)
+from hilt.core.event import (
+    Event as Event,
+)
+from hilt.core.event import (
+    HookRan as HookRan,
+)
+from hilt.core.event import (
+    MessageDelta as MessageDelta,
+)
+from hilt.core.event import (
+    RunResult as RunResult,
+)
+from hilt.core.event import (
+    ToolProgress as ToolProgress,
+)
+from hilt.core.event import (
+    ToolSettled as ToolSettled,
+)
 from hilt.core.guardrail import GuardrailRule as GuardrailRule
 from hilt.core.hook import HookAnswer as HookAnswer
 from hilt.core.hook import HookInput as HookInput
@@ -42,24 +64,28 @@ from hilt.core.host_rules import allow as allow
 from hilt.core.host_rules import ask as ask
 from hilt.core.host_rules import deny as deny
 from hilt.core.mcp import McpServerSpec as McpServerSpec
-from hilt.core.session import (
-    Limits as Limits,
+from hilt.core.session import Limits as Limits
+from hilt.core.session import Mode as Mode
+from hilt.core.session import StopReason as StopReason
+from hilt.core.session import ToolFilter as ToolFilter
+from hilt.core.skill import (
+    AssetNotFound as AssetNotFound,
 )
-from hilt.core.session import (
-    Mode as Mode,
+from hilt.core.skill import (
+    SkillAsset as SkillAsset,
 )
-from hilt.core.session import (
-    StopReason as StopReason,
+from hilt.core.skill import (
+    SkillMeta as SkillMeta,
 )
-from hilt.core.session import (
-    ToolFilter as ToolFilter,
+from hilt.core.skill import (
+    SkillNotFound as SkillNotFound,
 )
-from hilt.core.skill import AssetNotFound as AssetNotFound
-from hilt.core.skill import SkillAsset as SkillAsset
-from hilt.core.skill import SkillMeta as SkillMeta
-from hilt.core.skill import SkillNotFound as SkillNotFound
-from hilt.core.skill import SkillUnavailableError as SkillUnavailableError
-from hilt.core.skill import valid_asset_name as valid_asset_name
+from hilt.core.skill import (
+    SkillUnavailableError as SkillUnavailableError,
+)
+from hilt.core.skill import (
+    valid_asset_name as valid_asset_name,
+)
 from hilt.core.tool import ToolCall as ToolCall
 from hilt.core.tool import ToolResult as ToolResult
 from hilt.core.tool import ToolSpec as ToolSpec

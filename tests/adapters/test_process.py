@@ -137,7 +137,8 @@ async def test_the_command_dies_with_its_supervisor(mark: Mark) -> None:
 
 
 async def test_a_pipe_held_from_outside_the_tree_holds_nothing_up(mark: Mark) -> None:
-    script = "setsid sleep 300 & echo out; kill -9 $PPID"
+    # The pause lets the supervisor say that the program runs before it is killed by it.
+    script = "setsid sleep 300 & echo out; sleep 1; kill -9 $PPID"
     with anyio.fail_after(20):
         done = await run_process(["bash", "-c", script], timeout_s=15, env=mark.env)
     assert done.stdout.content == b"out\n"
