@@ -29,6 +29,7 @@ from hilt.app.hooks import guardrails_of, hook_runners
 from hilt.app.mcp_extras import Brought, brought, reading, slash_commands, toolhive_servers, wanted_lists
 from hilt.app.mcp_servers import client_servers, mounted_servers
 from hilt.app.mcp_tools import dialing, live_tools, manager_of
+from hilt.app.models import Models
 from hilt.app.no_model import NO_MODEL
 from hilt.app.query import with_queries
 from hilt.app.secrets import redactor
@@ -177,7 +178,9 @@ class _Builder:
         self._redactor = redactor(given.config.environment, hidden)
         self._services = dict(with_queries(given.services, stack))
         self._tasks: TaskGroup | None = None
-        self._models: dict[str, Model] = {}
+        config = given.config
+        self._models = Models(given.model, default=config.model or "", environment=config.environment, load=load_model)
+        stack.push_async_callback(self._models.aclose)
         self.managers: list[McpManager] = []
 
     async def app(
@@ -199,7 +202,7 @@ class _Builder:
             host,
             assembler,
             defaults=SessionRecord(
-                id=SessionId(""), mode=given.config.mode, model=self._model_name(), workspace=given.root
+                id=SessionId(""), mode=given.config.mode, model=self._models.name, workspace=given.root
             ),
             idle_close_s=given.config.sessions.idle_close_seconds,
         )
@@ -247,7 +250,7 @@ class _Builder:
             execution=self._execution,
             rules=RuleBook([]),
             hooks=hooks,
-            guardrails=[*given.guardrails, *guardrails_of(config, lambda: self._model(self._model_name()))],
+            guardrails=[*given.guardrails, *guardrails_of(config, lambda: self._models.get(self._models.name))],
             approver=None if isinstance(given.approver, ViaSession) else given.approver,
             recorder=recorder,
             clock=given.clock,
@@ -272,7 +275,7 @@ class _Builder:
             services=self._services,
             own=SessionServices(given.root, clock=given.clock, starter=runner, tasks=self._tasks),
             layers=settings_filter(config),
-            load_model=self._model,
+            load_model=self._models.get,
             session_catalog=given.session_catalog,
             client_tools=self._client_tools,
             live=live_tools(config, self.managers),
@@ -348,28 +351,6 @@ class _Builder:
         if not self._given.has_config:
             return None
         return PermissionFiles(config.rule_files, config.rule_flags, trusted=config.trusted)
-
-    def _model_name(self) -> str:
-        model = self._given.model
-        if model is None:
-            return self._given.config.model or ""
-        return model if isinstance(model, str) else model.name
-
-    def _model(self, name: str) -> Model:
-        given = self._given.model
-        if given is not None and not isinstance(given, str) and name in ("", given.name):
-            return given
-        if not name:
-            return NO_MODEL
-        if name.startswith("scripted:"):
-            # A script is played from its start by each session.
-            return load_model(name, self._given.config.environment)
-        known = self._models.get(name)
-        if known is None:
-            known = self._models[name] = load_model(name, self._given.config.environment)
-            if (close := getattr(known, "aclose", None)) is not None:
-                self._stack.push_async_callback(close)
-        return known
 
 
 def load_model(name: str, environment: Mapping[str, str]) -> Model:
