@@ -7,10 +7,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from hilt.adapters.runner_process import ProcessRunner
 from hilt.app.config import Config
 from hilt.app.settings import ShellPolicy as PolicySettings
 from hilt.app.settings import ShellSettings
 from hilt.builtins.shell import ShellPolicy, shell_tools
+from hilt.core.errors import ToolError
 from hilt.ports.tool import Tool
 from tests.adapters.marked import NAME, Mark
 from tests.app.house import names
@@ -162,6 +164,23 @@ async def test_closing_the_session_ends_its_jobs_and_those_of_no_other(tmp_path:
     assert mark.alive() == []
 
 
+@pytest.mark.req("SES-46")
+async def test_a_job_that_a_restart_ended_is_told_once_as_lost(tmp_path: Path, mark: Mark) -> None:
+    store = f"jsonl:{tmp_path / 'store'}"
+    async with jobs(tmp_path, mark, store=store) as run:
+        done, left = await run.start("true"), await run.start("exec sleep 300")
+        await run.ended(done)
+        await run.rows()
+    assert mark.alive() == []
+    for _ in range(2):
+        async with jobs(tmp_path, mark, store=store) as again:
+            again.session = await again.home.app.sessions.open(run.session.id)
+            assert await again.rows() == []
+            told = "\n\n".join(again.notices)
+            assert told.count(f"The background job {left} was lost") == 1
+            assert (told.count(left), told.count(done)) == (1, 1)
+
+
 @pytest.mark.req("BLT-44")
 async def test_the_end_of_the_application_ends_all_jobs(tmp_path: Path, mark: Mark) -> None:
     async with jobs(tmp_path, mark) as run:
@@ -210,6 +229,12 @@ async def test_a_job_that_cannot_start_is_an_error_and_no_job(tmp_path: Path, ma
             body = await run.one("shell", command="true", background=True, working_dir=folder)
             assert body["error"] in ("execution_failed", "access_denied")
         assert await run.rows() == []
+
+
+async def test_a_shell_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
+    runner = ProcessRunner(tmp_path, program="/no/such/shell", environ={})
+    with pytest.raises(ToolError, match="cannot start 'shell'"):
+        await runner.start("true", timeout_s=1)
 
 
 async def test_long_output_is_cut_and_stays_readable_once_the_job_has_ended(tmp_path: Path, mark: Mark) -> None:

@@ -148,6 +148,27 @@ def test_commands_with_a_slash_look_at_the_session(hilt: Hilt) -> None:
     assert "never read" not in ran.out
 
 
+def test_jobs_and_tasks_are_listed(hilt: Hilt) -> None:
+    start = {"name": "shell", "args": {"command": "exec sleep 300", "background": True}, "id": "c1"}
+    task = {"name": "task_create", "args": {"subject": "Paint the boards", "owner": "ann"}, "id": "c2"}
+    model = hilt.script({"calls": [start, task]}, {"text": "done"})
+    typed = "/jobs\n/tasks\ngo\no\n/jobs\n/tasks\n"
+    ran = hilt.really("chat", "--model", model, "--tools", "shell,tasks", stdin=typed)
+    lines = _plain(ran.out)
+    assert (ran.code, ran.err) == (0, "")
+    assert lines[1:3] == ["no background jobs", "no tasks"]
+    assert any(re.fullmatch(r"[0-9a-f]{32}  running  TIME +exec sleep 300", line) for line in lines), lines
+    assert any(re.fullmatch(r"[0-9a-f]{32}  pending  medium    ann    Paint the boards", line) for line in lines)
+
+
+def test_a_list_of_tasks_that_cannot_be_read_is_told(hilt: Hilt) -> None:
+    hilt.machine.file(".hilt/tasks.json", "{")
+    ran = hilt.really("chat", "--model", hilt.script({"text": "x"}), stdin="/jobs\n/tasks\n")
+    assert ran.code == 0
+    assert "no background jobs" in ran.out
+    assert ".hilt/tasks.json is damaged (it is no JSON)" in ran.out
+
+
 def test_a_run_that_ends_badly_is_told_and_the_chat_goes_on(hilt: Hilt) -> None:
     model = hilt.script({"text": "one"}, {"error": {"status": 400, "message": "bad request"}}, {"text": "two"})
     ran = hilt.really("chat", "--model", model, stdin="a\nb\nc\n")

@@ -1,5 +1,6 @@
 """Jobs over commands that end when the test says so: races, and what is kept how long."""
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -8,7 +9,9 @@ import pytest
 
 import hilt.engine.jobs
 from hilt.core.errors import ErrorCode, ToolError
-from hilt.core.job import ENDED_MAX, KEPT_S
+from hilt.core.job import ENDED_MAX, KEPT_S, STARTED, lost, lost_notice
+from hilt.core.session import AssistantMessage, Message, ToolMessage, UserMessage
+from hilt.core.tool import ToolCall, ToolResult
 from hilt.engine.conversation import Conversation
 from hilt.engine.jobs import SessionJobs
 from hilt.ports.runner import CommandResult
@@ -139,6 +142,27 @@ async def test_a_job_that_starts_while_the_session_closes_is_ended(home: House) 
     assert [error.code for error in errors] == [ErrorCode.TOOL_UNAVAILABLE]
     assert [job.status for job in home.jobs.jobs()] == ["cancelled"]
     assert home.conversation.notices == []
+
+
+@pytest.mark.req("SES-46")
+def test_only_results_of_a_start_tell_of_jobs() -> None:
+    texts = [
+        json.dumps({"job_id": "a", "status": "running", "message": f"{STARTED} for at most 5 s."}),
+        json.dumps({"job_id": "b", "status": "cancelled"}),
+        json.dumps({"stdout": f'{{"job_id": "c", "message": "{STARTED}"}}'}),
+        json.dumps([STARTED]),
+        f"{STARTED} no JSON",
+        json.dumps({"job_id": 7, "message": STARTED}),
+    ]
+    results = tuple(ToolResult(str(number), text) for number, text in enumerate(texts))
+    shell = [ToolCall(str(number), "shell") for number in range(len(texts))]
+    forged = ToolResult("other", texts[0].replace('"a"', '"d"'))
+    messages: list[Message] = [
+        AssistantMessage(text="a", calls=(*shell, ToolCall("other", "Look"))),
+        ToolMessage(results=(*results, forged)),
+    ]
+    assert lost(messages) == ["a"]
+    assert lost([*messages, UserMessage(text=lost_notice("a"), notice=True)]) == []
 
 
 async def test_durations_grow_while_it_runs(home: House) -> None:

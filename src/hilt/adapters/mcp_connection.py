@@ -228,7 +228,7 @@ class SdkConnection:
         asker: Asker | None = None,
     ) -> Mapping[str, object]:
         if self._closing.is_set():
-            raise McpFault(Fault.NOT_SENT, "the connection is closed")
+            raise McpFault(Fault.NOT_SENT, "the connection is closed" if self._lost is None else self._lost.text)
         if revision is None:
             revision = self.facts.revision if self.facts.era == "stateless" else ""
         request = self._requests.begin(on_progress, asker)

@@ -98,6 +98,8 @@ class StdioWire:
         self._tail = _Tail()
         self._gone = False
         self._ended = anyio.Event()
+        self._end = "the server's process has ended"
+        self._told = anyio.Event()
         self._queue, self._outgoing = anyio.create_memory_object_stream[bytes](QUEUE)
 
     def settle(self, *, revision: str, stateless: bool) -> None:
@@ -113,7 +115,10 @@ class StdioWire:
     async def send(self, message: Mapping[str, object], headers: Mapping[str, str]) -> None:
         """See `Wire.send`."""
         if self._gone:
-            raise McpFault(Fault.NOT_SENT, "the server's process has ended")
+            # How it ended is known in a moment, and says more than that it did.
+            with anyio.move_on_after(EXIT_WAIT_S):
+                await self._told.wait()
+            raise McpFault(Fault.NOT_SENT, self._end)
         try:
             self._queue.send_nowait(encode_message(message) + b"\n")
         except (anyio.WouldBlock, anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -230,4 +235,6 @@ class StdioWire:
         else:
             text = f"the server exited with code {code}"
         said = self._tail.lines()
-        await inbox.lost(McpFault(Fault.CUT, f"{text}; it said: {said}" if said else text))
+        self._end = f"{text}; it said: {said}" if said else text
+        self._told.set()
+        await inbox.lost(McpFault(Fault.CUT, self._end))

@@ -9,6 +9,7 @@ import click
 from hilt.app.application import App
 from hilt.app.config import Config
 from hilt.cli.approver import TerminalApprover
+from hilt.cli.chat_lists import JOBS_HEAD, TASKS_HEAD, job_rows, task_rows
 from hilt.cli.command import HiltCommand, nearest
 from hilt.cli.failure import INTERRUPTED
 from hilt.cli.flags import MCP, MODEL, SETTINGS, Invocation, takes
@@ -18,7 +19,7 @@ from hilt.cli.reading import Interrupted, LineReader, line_reader
 from hilt.cli.run import cancel_on_signal
 from hilt.cli.running import Signals, with_app
 from hilt.cli.view import ChatView, duration
-from hilt.core.errors import ConfigError, RequestError
+from hilt.core.errors import ConfigError, RequestError, ToolError
 from hilt.core.session import Mode
 from hilt.core.version import VERSION
 from hilt.engine.session import Session
@@ -200,6 +201,24 @@ async def _session(chat: Chat, _: str) -> None:
     click.echo(f'go on with: hilt run --session {record.id} "..."')
 
 
+async def _jobs(chat: Chat, _: str) -> None:
+    rows = job_rows(chat.session.env)
+    print_table(rows, JOBS_HEAD if rows else ())
+    if not rows:
+        click.echo("no background jobs")
+
+
+async def _tasks(chat: Chat, _: str) -> None:
+    try:
+        rows = await task_rows(chat.session.env)
+    except ToolError as exc:
+        click.echo(exc.reason)
+        return
+    print_table(rows, TASKS_HEAD if rows else ())
+    if not rows:
+        click.echo("no tasks")
+
+
 async def _quit(_: Chat, __: str) -> bool:
     await anyio.lowlevel.checkpoint()
     return True
@@ -210,6 +229,8 @@ COMMANDS: Mapping[str, Slash] = {
     "mode": Slash(help="show the permission mode, or change it: /mode plan", run=_mode),
     "tools": Slash(help="the tools that the model sees", run=_tools),
     "calls": Slash(help="the calls so far, with state and time", run=_calls),
+    "jobs": Slash(help="the background jobs of the shell", run=_jobs),
+    "tasks": Slash(help="the list of tasks", run=_tasks),
     "session": Slash(help="the session's id and what it has used", run=_session),
     "quit": Slash(help="leave", run=_quit),
     "exit": Slash(help="leave", run=_quit),

@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from hilt.core.errors import ErrorCode, ToolError
-from hilt.core.job import ENDED_MAX, KEPT_S, Job, notice, status_of
+from hilt.core.job import ENDED_MAX, KEPT_S, Job, lost, lost_notice, notice, status_of
 from hilt.engine.conversation import Conversation
 from hilt.ports.clock import Clock
 from hilt.ports.job import JobReport
@@ -45,8 +45,9 @@ class SessionJobs:
         self._closed = False
 
     def bind(self, conversation: Conversation) -> None:
-        """Take the conversation that notices go to."""
+        """Take the conversation that notices go to, and tell it of jobs of an earlier time that did not survive."""
         self._conversation = conversation
+        conversation.notices += map(lost_notice, lost(conversation.messages))
 
     async def start(self, command: str, *, timeout_s: int, working_dir: str = "") -> Job:
         """See `ShellJobs.start`."""

@@ -31,6 +31,7 @@ from hilt.engine.recovery import Recovery
 from hilt.engine.run import Run
 from hilt.engine.visibility import Visibility
 from hilt.ports.permission import Ask, Verdict, VerdictKind
+from hilt.ports.tool import Environment
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +110,11 @@ class Session:
     def catalog(self) -> Catalog:
         """The session's own catalog."""
         return self._assembly.parts.catalog
+
+    @property
+    def env(self) -> Environment:
+        """What the session lends to its tools."""
+        return self._assembly.parts.env
 
     @property
     def pending_ask(self) -> PendingAsk | None:

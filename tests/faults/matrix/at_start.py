@@ -51,7 +51,7 @@ async def slow_start(trial: Trial) -> None:
         check_time(far.other_s, 0, 0.5, "a fast server's first call")
         await far.until(lambda: far.server.state != "connecting", "an end of the start")
         check(far.server.state == "ready", f"it is {far.server.state}: {far.server.cause}")
-        check(not (await far.call()).failed, "a call failed")
+        await far.works("a call")
 
 
 @expects("refuse")
@@ -137,7 +137,7 @@ async def probe_503(trial: Trial) -> None:
         await far.until(lambda: far.server.state == "ready", "a second dial that works")
         check(far.dials == 2, f"{far.dials} dials")
         check(far.report.facts.era == "stateless", f"the era is {far.report.facts.era}")
-        check(not (await far.call()).failed, "a call failed")
+        await far.works("a call")
 
 
 @expects("probe-hang", "probe-exit")
@@ -148,7 +148,7 @@ async def probe_lost(trial: Trial) -> None:
         check(far.server.state == "ready", f"it is {far.server.state}: {far.server.cause}")
         check_time(far.settled_s, 0, 2, "connecting")
         check(far.report.facts.era == "handshake", f"the era is {far.report.facts.era}")
-        check(not (await far.call()).failed, "a call failed")
+        await far.works("a call")
 
 
 @expects("era-change")
@@ -156,7 +156,7 @@ async def era_change(trial: Trial) -> None:
     """After the restart the next call works, by one fresh probe."""
     trial.warns = 1
     async with trial.mounted(connect_timeout_s=6.0) as far:
-        check(not (await far.call()).failed, "the first call failed")
+        await far.works("the first call")
         if trial.stdio:
             await far.until(lambda: far.log("exit"), "its exit")
         else:

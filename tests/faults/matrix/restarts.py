@@ -41,7 +41,7 @@ async def restart_rpc(trial: Trial) -> None:
         outcome = await far.call("look")
         check(outcome.failed and "session has ended" in outcome.text, f"the call gave {outcome.text!r}")
         check(len(far.received("tools/call")) == 1, "it was sent again")
-        check(not (await far.call()).failed, "the next call failed")
+        await far.works("the next call")
         check(len(far.received("initialize")) == 2, f"{len(far.received('initialize'))} handshakes")
 
 
@@ -50,7 +50,7 @@ async def away_and_back(trial: Trial) -> None:
     """It is told at once that nobody is there, and found out again when somebody is."""
     trial.warns = 2
     async with trial.mounted(settings={"away": 2}) as far:
-        check(not (await far.call()).failed, "the first call failed")
+        await far.works("the first call")
         await far.until(lambda: far.log("away"), "its leave")
         outcome = await far.call("look")
         check(not far.log("back"), "it took too long to call it while it was away")
@@ -68,7 +68,7 @@ async def dead_for_good(trial: Trial) -> None:
     trial.warns = 2
     limits = McpLimits(first_pause_s=20.0, pages_max=100)
     async with trial.mounted(limits=limits, connect_timeout_s=2.0) as far:
-        check(not (await far.call()).failed, f"the first call failed: {far.server.cause}")
+        await far.works("the first call")
         await far.until(lambda: far.log("away", "exit"), "its leave")
         await anyio.sleep(0.5)
         outcomes = await far.calls(MANY, "look")
@@ -85,7 +85,7 @@ async def dead_hanging(trial: Trial) -> None:
     """All wait for one dial, and fail with it."""
     trial.warns = 2
     async with trial.mounted(limits=McpLimits(first_pause_s=20.0, pages_max=100)) as far:
-        check(not (await far.call()).failed, f"the first call failed: {far.server.cause}")
+        await far.works("the first call")
         await far.until(lambda: far.log("away", "exit"), "its leave")
         await anyio.sleep(0.5)
         outcomes = await far.calls(MANY, "look")
@@ -102,7 +102,7 @@ async def changed_definition(trial: Trial) -> None:
     trial.warns = 1
     async with trial.mounted(connect_timeout_s=6.0) as far:
         before = [(tool.spec, tool.read_only) for tool in far.tools()]
-        check(not (await far.call()).failed, "the first call failed")
+        await far.works("the first call")
         await far.until(lambda: far.log("restart", "exit"), "its restart")
         await anyio.sleep(0.5)
         outcome = await far.call("look")

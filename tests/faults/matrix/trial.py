@@ -14,7 +14,6 @@ import anyio.abc
 
 from hilt.adapters.clock_system import SystemClock
 from hilt.adapters.execution_asyncio import AsyncioExecution
-from hilt.adapters.mcp_connection import SdkConnection
 from hilt.adapters.mcp_dialer import SdkDialer
 from hilt.core.mcp import McpLimits, McpServerSpec
 from hilt.core.permission import Effect
@@ -33,9 +32,9 @@ from hilt.mcp.background import background_tasks
 from hilt.mcp.manager import McpManager, ServerReport
 from hilt.mcp.server import McpServer
 from hilt.mcp.tools import RemoteTool
-from hilt.ports.mcp import NotificationHandler
 from hilt.ports.tool import Environment
 from hilt.testing import ScriptedModel
+from tests.faults.matrix.dials import CountingDialer
 from tests.faults.matrix.farm import Farm
 from tests.faults.matrix.watch import MARK
 
@@ -83,21 +82,6 @@ class Outcome:
     def failed(self) -> bool:
         """Whether it is an error result."""
         return self.result.is_error
-
-
-class CountingDialer:
-    """Dials, and counts the dials of each server."""
-
-    def __init__(self, dialer: SdkDialer) -> None:
-        self._dialer = dialer
-        self.dials: dict[str, int] = {}
-
-    async def dial(
-        self, spec: McpServerSpec, *, on_notification: NotificationHandler, secrets: Sequence[str] = ()
-    ) -> SdkConnection:
-        """See `McpDialer.dial`."""
-        self.dials[spec.name] = self.dials.get(spec.name, 0) + 1
-        return await self._dialer.dial(spec, on_notification=on_notification, secrets=secrets)
 
 
 @dataclass(slots=True)
@@ -329,6 +313,11 @@ class Mounted:
             self._told(result)
         check(self.trial.secret not in result.content, "quiet: the secret is in a result")
         return Outcome(result, seconds)
+
+    async def works(self, what: str) -> None:
+        """Make a call and check that it works; `what` names it in the failure."""
+        outcome = await self.call()
+        check(not outcome.failed, f"{what} failed after {outcome.seconds:.1f} s: {outcome.text[:300]}")
 
     async def call_until_closed(self, tool: str = "echo") -> Outcome:
         """Call a tool while nobody else is called, because all is about to be closed."""

@@ -10,6 +10,7 @@ from hilt.builtins.shell.output import decode, fit
 from hilt.builtins.shell.reach import OUTPUT_CAP_BYTES, jobs_of, json_result, keeper
 from hilt.core.args import Args
 from hilt.core.errors import ToolError
+from hilt.core.job import STARTED
 from hilt.core.permission import Subject, Subjects
 from hilt.core.shell import Analysis, analyse
 from hilt.core.shell_policy import PolicyMode, check_policy, policy_asks
@@ -134,7 +135,7 @@ class Shell:
         timeout_s = args.timeout_secs if "timeout_secs" in call.arguments else BACKGROUND_S
         job = await jobs_of(env).start(args.command, timeout_s=timeout_s, working_dir=args.working_dir)
         message = (
-            f"It runs in the background for at most {timeout_s} s. A notice tells its end; shell_job_status shows its "
+            f"{STARTED} for at most {timeout_s} s. A notice tells its end; shell_job_status shows its "
             "output so far, shell_job_cancel ends it."
         )
         return json_result(call, {"job_id": job.id, "status": job.status, "message": message})
