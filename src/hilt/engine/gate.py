@@ -117,7 +117,9 @@ class Gate:
                 if name.startswith(f"mcp__{server}__"):
                     raise ToolError.unavailable(f"its MCP server {server!r} was not brought along again")
             visible = [known for known in self._catalog.names if view.visibility.sees(known)]
-            raise ToolError.not_found(name, tuple(get_close_matches(name, visible, n=3, cutoff=0.5)))
+            sent = {canonical: wire for wire, canonical in view.names.items()}
+            near = get_close_matches(name, visible, n=3, cutoff=0.5)
+            raise ToolError.not_found(name, tuple(sent.get(known, known) for known in near))
         reason = self._catalog.withdrawn(name)
         if reason is not None:
             raise ToolError.unavailable(reason)

@@ -90,9 +90,9 @@ class Pending:
             self.code = str(error.code)
 
     def fail(self, error: ToolError) -> None:
-        """Put an error result of the harness in place of the result."""
+        """Put an error result of the harness in place of the result; it names the tool as the model does."""
         self.code = str(error.code)
-        self.result = ToolResult.error(self.call.id, error.content(self.name))
+        self.result = ToolResult.error(self.call.id, error.content(self.asked.name))
 
     def answered(self, result: ToolResult) -> None:
         """Take the tool's own result."""
