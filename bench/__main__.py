@@ -29,6 +29,7 @@ SCRIPTS = (
     "mcp_call",
     "mcp_mount",
     "mcp_idle",
+    "mcp_rounds",
 )
 
 

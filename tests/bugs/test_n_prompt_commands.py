@@ -55,7 +55,7 @@ async def test_n1_a_typed_line_reaches_the_server_with_its_quoted_values(tmp_pat
     assert listed.entry.argument_hint == "topic=… [count=…] [trail=…]"
 
 
-@pytest.mark.req("SKL-56", "SKL-63")
+@pytest.mark.req("SKL-56")
 async def test_n5_the_prompt_of_a_server_without_tools_is_a_command(tmp_path: Path) -> None:
     scenario = json.loads((WIRE / "n5_resources_only.stdio.json").read_text())
     scenario["on"]["prompts/get"] = [{"result": got("brief")}]

@@ -69,7 +69,7 @@ def test_a_description_says_when_to_use_it_and_when_not(name: str) -> None:
     assert "Do not use " in text
 
 
-@pytest.mark.req("BLT-03", "BLT-09", "BLT-39", "BLT-40")
+@pytest.mark.req("BLT-09", "BLT-39", "BLT-40")
 async def test_a_job_is_known_to_the_three_tools(tmp_path: Path, mark: Mark) -> None:
     (tmp_path / "sub").mkdir()
     async with jobs(tmp_path, mark) as run:
@@ -164,7 +164,6 @@ async def test_closing_the_session_ends_its_jobs_and_those_of_no_other(tmp_path:
     assert mark.alive() == []
 
 
-@pytest.mark.req("SES-46")
 async def test_a_job_that_a_restart_ended_is_told_once_as_lost(tmp_path: Path, mark: Mark) -> None:
     store = f"jsonl:{tmp_path / 'store'}"
     async with jobs(tmp_path, mark, store=store) as run:

@@ -86,7 +86,7 @@ async def test_a_session_without_a_list_says_so() -> None:
     assert caught.value.code is ErrorCode.TOOL_UNAVAILABLE
 
 
-@pytest.mark.req("BLT-03", "BLT-09", "BLT-50", "BLT-51", "BLT-52")
+@pytest.mark.req("BLT-09", "BLT-50", "BLT-51", "BLT-52")
 async def test_later_calls_sessions_and_applications_see_what_was_done(tmp_path: Path) -> None:
     async with house(tmp_path, enable_builtins=True) as home:
         one, two = await home.app.sessions.create(id="one"), await home.app.sessions.create(id="two")

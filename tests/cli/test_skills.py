@@ -57,7 +57,6 @@ def test_without_skills_and_commands_that_is_said(hilt: Hilt) -> None:
     assert hilt("skills", "list", "--commands").out == "No commands.\n"
 
 
-@pytest.mark.req("SKL-63")
 def test_every_command_is_listed_with_kind_description_and_what_it_shadows(hilt: Hilt) -> None:
     skill(hilt.machine.user_dir / "skills", "do")
     commands = hilt.machine.user_dir / "commands"

@@ -144,7 +144,6 @@ async def test_a_job_that_starts_while_the_session_closes_is_ended(home: House) 
     assert home.conversation.notices == []
 
 
-@pytest.mark.req("SES-46")
 def test_only_results_of_a_start_tell_of_jobs() -> None:
     texts = [
         json.dumps({"job_id": "a", "status": "running", "message": f"{STARTED} for at most 5 s."}),

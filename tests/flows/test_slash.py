@@ -74,7 +74,7 @@ class Commands:
         return "from the driver"
 
 
-@pytest.mark.req("SKL-56", "SKL-63")
+@pytest.mark.req("SKL-56")
 async def test_the_first_that_knows_the_name_expands_it(machine: Machine) -> None:
     command(machine.user_dir / "commands", "mcp__docs__brief", "from a file")
     driver = Commands("mcp__docs__brief", "both")

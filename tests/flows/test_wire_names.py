@@ -1,6 +1,7 @@
 """Names and schemas that a provider does not take: the model has its own, people and records have the catalog's."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,13 +12,13 @@ from hilt.engine.function_hook import hook
 from hilt.ports.model import Capabilities
 from hilt.ports.permission import Verdict
 from hilt.testing import ScriptedModel
-from tests.flows.kit import Answer, Answering, Flow, ask, call, deny, says
+from tests.flows.kit import Answering, Flow, ask, call, deny, says
 
 NAME = "mcp__books__row.read"
 WIRE = wire_name(NAME, "openai")
 
 
-def model(*answers: Answer) -> ScriptedModel:
+def model(*answers: Mapping[str, object]) -> ScriptedModel:
     """Return a model of a provider that takes no dot in a name."""
     return ScriptedModel(list(answers), capabilities=Capabilities(profile="openai"))
 
@@ -33,7 +34,10 @@ async def test_people_and_records_have_the_catalogs_name_and_the_model_its_own()
 
     assert WIRE != NAME
     approver = Answering([Verdict(kind="allow_once")])
-    answers = [{"calls": [call(WIRE), call(WIRE, "{broken"), call(WIRE[:-1])]}, {"text": "done"}]
+    answers: list[Mapping[str, object]] = [
+        {"calls": [call(WIRE), call(WIRE, "{broken"), call(WIRE[:-1])]},
+        {"text": "done"},
+    ]
     flow = Flow([says(NAME)], [], model=model(*answers), rules=ask(NAME), hooks=[note], approver=approver)
     await flow.run()
     requests = flow.agent.conversation.messages

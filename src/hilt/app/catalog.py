@@ -218,9 +218,7 @@ def _made(item: Tool | ToolFactory, context: SessionContext) -> Tool:
     return item if factory is None else factory(context)  # type: ignore[return-value]  # no factory, so a Tool
 
 
-def check_parity(
-    shared: Catalog, own: Catalog, *, client: Sequence[Tool], profile: str, brought: bool = False
-) -> None:
+def check_parity(shared: Catalog, own: Catalog, *, client: Sequence[Tool], profile: str, brought: bool = False) -> None:
     """Hold a session's catalog against the shared one: the same names, and those of its client MCP servers.
 
     `brought` says that it has such servers, with tools or without.
