@@ -129,15 +129,17 @@ async def test_the_tree_dies_with_the_process_that_started_it(mark: Mark) -> Non
 
 
 async def test_the_command_dies_with_its_supervisor(mark: Mark) -> None:
+    # The pause lets the supervisor say that the program runs before it is killed by it.
+    script = "sleep 1; kill -9 $PPID; sleep 300"
     with anyio.fail_after(20):
-        done = await run_process(["bash", "-c", "kill -9 $PPID; sleep 300"], timeout_s=15, env=mark.env)
+        done = await run_process(["bash", "-c", script], timeout_s=15, env=mark.env)
     assert (done.returncode, done.timed_out) == (None, False)
     with anyio.fail_after(20):
         await mark.end()
 
 
 async def test_a_pipe_held_from_outside_the_tree_holds_nothing_up(mark: Mark) -> None:
-    # The pause lets the supervisor say that the program runs before it is killed by it.
+    # The pause is for the reason above.
     script = "setsid sleep 300 & echo out; sleep 1; kill -9 $PPID"
     with anyio.fail_after(20):
         done = await run_process(["bash", "-c", script], timeout_s=15, env=mark.env)

@@ -10,6 +10,7 @@ from hilt.core.mcp_entry import (
     admitted,
     entry_digest,
     expand,
+    parse_entry,
     parse_servers,
     prepare_server,
     secret_values,
@@ -203,3 +204,10 @@ def test_a_project_entry_is_admitted_by_trust_or_by_its_exact_approval() -> None
     for changed in (replace(entry, args=("y",)), replace(entry, env={"A": "b"}), replace(entry, required=True)):
         assert not admitted(changed, trusted=False, approved=digest)
     assert admitted(replace(entry, origin="user"), trusted=False, approved=frozenset())
+
+
+@pytest.mark.parametrize("headers", [{"X": "a\nb"}, {"X\r": "a"}, {"X": "\x7f"}])
+def test_a_header_that_would_end_its_line_is_refused(headers: dict[str, str]) -> None:
+    raw = {"name": "one", "url": "https://a.example", "headers": headers}
+    with pytest.raises(ConfigError, match="control character"):
+        parse_entry(raw, source=".hilt/mcp.toml", origin="project")

@@ -11,6 +11,7 @@ from hilt.app.secrets import redactor
 from hilt.app.stores import StoreSetup, open_store
 from hilt.core.errors import RequestError, SessionNotFoundError
 from hilt.core.session import SessionId, SessionRecord
+from hilt.ports.store import SessionHold
 
 
 @runtime_checkable
@@ -74,6 +75,13 @@ class StoredSessions(AbstractContextManager["StoredSessions"]):
 
         Raises:
             SessionNotFoundError: No session has this id.
+            SessionBusyError: Another process has it open.
         """
         record = await self.show(session_id)
-        await self._store.sessions.delete(record.id)
+        store = self._store.sessions
+        release = await store.hold(record.id) if isinstance(store, SessionHold) else None
+        try:
+            await store.delete(record.id)
+        finally:
+            if release is not None:
+                release()

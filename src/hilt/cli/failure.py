@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from errno import ENOSPC
 
 import click
 
@@ -102,6 +103,10 @@ def failure_of(exc: BaseException) -> Failure:
 
 
 def _internal(exc: BaseException) -> Failure:
+    if isinstance(exc, BrokenPipeError):
+        return Failure(exit_code=FAILED, code="closed", message="")
+    if isinstance(exc, OSError) and exc.errno == ENOSPC:
+        return Failure(exit_code=FAILED, code="failed", message="cannot write the output: no space left")
     logger.debug("command_failed", exc_info=exc)
     return Failure(
         exit_code=FAILED,

@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from copy import copy
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -23,6 +24,12 @@ class MaskedFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
+        if record.exc_info and not logging.getLogger("hilt").isEnabledFor(logging.DEBUG):
+            # A person gets the line; the traceback is for --log-level debug.
+            record = copy(record)
+            kind = record.exc_info[0] if record.exc_info else None
+            record.msg, record.args = f"{record.getMessage()} error={kind.__name__ if kind else '?'}", None
+            record.exc_info = record.exc_text = None
         if not self._as_json:
             return self._mask.redact(super().format(record))
         body = {
@@ -51,6 +58,12 @@ def quiet_logging() -> None:
     logging.getLogger("hilt").setLevel(logging.ERROR)
 
 
+def _level(config: Config) -> str:
+    """Return the level: the settings', but a person at a terminal who chose none is spared what is no warning."""
+    chosen = config.source("log.level").kind != "default"
+    return "warning" if sys.stderr.isatty() and not chosen and config.log.level == "info" else config.log.level
+
+
 def set_up_logging(config: Config, *, quiet: bool = False) -> None:
     """Send the log to standard error, other libraries' from WARNING on, and tell the configuration's warnings."""
     handler = LineHandler(sys.stderr)
@@ -59,7 +72,7 @@ def set_up_logging(config: Config, *, quiet: bool = False) -> None:
     for old in [old for old in root.handlers if isinstance(old.formatter, MaskedFormatter)]:
         root.removeHandler(old)
     root.addHandler(handler)
-    level = "error" if quiet else config.log.level
+    level = "error" if quiet else _level(config)
     debug = level == "debug"
     root.setLevel(logging.DEBUG if debug else max(logging.WARNING, logging.getLevelName(level.upper())))
     logging.getLogger("hilt").setLevel(level.upper())

@@ -119,7 +119,7 @@ def _described(entry: ServerEntry) -> dict[str, object]:
 def _state(entry: ServerEntry) -> str:
     if not entry.spec.enabled:
         return "disabled"
-    return "ready" if entry.admitted else "needs trust"
+    return "enabled" if entry.admitted else "needs trust"
 
 
 def _row(entry: ServerEntry) -> tuple[str, str, str, str, str]:

@@ -12,7 +12,7 @@ from hilt.cli.command import HiltGroup
 from hilt.cli.flags import MCP, SERVERS, SETTINGS, Invocation, takes
 from hilt.cli.output import print_json, print_table
 from hilt.cli.running import Signals, with_app
-from hilt.core.errors import ConfigError
+from hilt.core.errors import ConfigError, ErrorCode
 from hilt.core.permission import Decision, PermissionRule
 from hilt.core.rule_lint import Finding
 from hilt.core.rule_text import format_rule
@@ -107,7 +107,8 @@ def off_hint(tool: str) -> str:
 def _told(explained: Explained, indent: str = "") -> Iterator[str]:
     if explained.decision is None:
         reason = "" if explained.refusal is None else explained.refusal.message(explained.tool)
-        reason += off_hint(explained.tool)
+        if explained.refusal is not None and explained.refusal.code is ErrorCode.TOOL_NOT_FOUND:
+            reason += off_hint(explained.tool)
         yield f"{indent}{explained.tool}: refused before any rule: {reason}"
         return
     yield f"{indent}{explained.tool}: {_decided(explained.decision)}"

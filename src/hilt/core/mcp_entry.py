@@ -123,6 +123,15 @@ def _transport(table: _Table, raw: Mapping[str, object]) -> Transport:
     return transport
 
 
+def _header_pairs(table: _Table) -> Mapping[str, str]:
+    """Return the headers; none may hold what would end its line (RFC 9110, section 5.5)."""
+    pairs = table.pairs("headers")
+    for name, value in pairs.items():
+        if any(ord(char) < 0x20 or ord(char) == 0x7F for char in name + value):
+            raise table.fail("headers", "a header holds no line end and no other control character")
+    return pairs
+
+
 def parse_entry(raw: Mapping[str, object], *, source: str, origin: ServerOrigin, index: int = 0) -> McpServerSpec:
     """Return the entry of one `[[servers]]` table; variables are left as they are written.
 
@@ -151,7 +160,7 @@ def parse_entry(raw: Mapping[str, object], *, source: str, origin: ServerOrigin,
         name=name,
         transport=transport,
         url=table.text("url"),
-        headers=table.pairs("headers"),
+        headers=_header_pairs(table),
         command=table.text("command"),
         args=table.texts("args") or (),
         env=table.pairs("env"),

@@ -49,7 +49,7 @@ async def ask_model(
             if not error.transient or attempt == len(delays_s):
                 raise
             wait_s = min(max(delays_s[attempt], error.retry_after_s or 0.0), RETRY_AFTER_MAX_S)
-            logger.warning("model_request_failed try=%d wait_s=%.1f", attempt + 1, wait_s)
+            logger.warning("model_request_failed try=%d wait_s=%.1f why=%s", attempt + 1, wait_s, error)
             emitter.emit(Notice(topic="model_retry", text=f"The model failed ({error}); trying again in {wait_s:g} s."))
             await anyio.sleep(wait_s)
             continue

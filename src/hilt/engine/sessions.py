@@ -14,6 +14,7 @@ from hilt.engine.assembly import Assembly, Host
 from hilt.engine.keeper import chosen_tier, narrowed_limits, set_of_modes
 from hilt.engine.recovery import last_seq
 from hilt.engine.session import Session
+from hilt.ports.store import SessionHold
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class Sessions:
         )
         if id is not None and await self._host.store.load(record.id) is not None:
             raise ConflictError(f"a session {id!r} exists")
-        assembly = await self._assemble(record, mcp_servers)
+        assembly = await self._assembled(record, mcp_servers)
         try:
             narrowed_limits(assembly.parts.limits, record.limits)
             record = replace(record, disclosure=chosen_tier(record, assembly))
@@ -116,8 +117,15 @@ class Sessions:
             held = self._open.get(session_id)
             if held is not None and held.state is not SessionState.CLOSED:
                 return held
-            record = await self.show(session_id)
-            assembly = await self._assemble(record, ())
+            await self.show(session_id)
+            # What another process changed before it gave the session back is read only after that.
+            release = await self._held(SessionId(session_id))
+            try:
+                record = await self.show(session_id)
+                assembly = _releasing(await self._assemble(record, ()), release)
+            except BaseException:
+                release()
+                raise
             try:
                 stored = await self._host.log.read(record.id, after=record.last_seq)
                 session = Session(record, assembly, self._host, last_seq=last_seq(stored))
@@ -153,7 +161,23 @@ class Sessions:
         held = self._open.pop(session_id, None)
         if held is not None:
             await held.close()
-        await self._host.store.delete(record.id)
+        release = await self._held(record.id)
+        try:
+            await self._host.store.delete(record.id)
+        finally:
+            release()
+
+    async def _held(self, session_id: SessionId) -> Callable[[], None]:
+        store = self._host.store
+        return await store.hold(session_id) if isinstance(store, SessionHold) else _nothing
+
+    async def _assembled(self, record: SessionRecord, mcp_servers: Sequence[McpServerSpec]) -> Assembly:
+        release = await self._held(record.id)
+        try:
+            return _releasing(await self._assemble(record, mcp_servers), release)
+        except BaseException:
+            release()
+            raise
 
     async def close_idle(self) -> int:
         """Close the sessions that were idle for too long and return their number."""
@@ -191,6 +215,28 @@ class Sessions:
                 except Exception:
                     logger.exception("session_close_failed session=%s", session.id)
         self._open.clear()
+
+
+def _nothing() -> None:
+    """Give back nothing: the store is of one process."""
+
+
+def _releasing(assembly: Assembly, release: Callable[[], None]) -> Assembly:
+    """Return the assembly with a close that gives the session back, once."""
+    close = assembly.close
+    given_back = False
+
+    async def end() -> None:
+        nonlocal given_back
+        try:
+            if close is not None:
+                await close()
+        finally:
+            if not given_back:
+                given_back = True
+                release()
+
+    return replace(assembly, close=end)
 
 
 async def _ended(assembly: Assembly) -> None:

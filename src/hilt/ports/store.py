@@ -1,7 +1,7 @@
 """Where sessions, their events and their audit are kept: three ports that work without one another."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from hilt.core.event import Event
 from hilt.core.session import SessionId, SessionRecord
@@ -37,6 +37,19 @@ class SessionStore(Protocol):
 
     async def delete(self, session_id: SessionId) -> bool:
         """Remove the record; False when there was none."""
+        ...
+
+
+@runtime_checkable
+class SessionHold(Protocol):
+    """A store of sessions that several processes may use at once."""
+
+    async def hold(self, session_id: SessionId) -> Callable[[], None]:
+        """Keep a session for one opening of it; return the plain function that gives it back.
+
+        Raises:
+            SessionBusyError: It is open in another process.
+        """
         ...
 
 

@@ -57,7 +57,7 @@ class AppendFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._fd = _open(path)
+        self._fd = open_to_append(path)
         self._size = _NO_SIZE
 
     def append(self, lines: bytes, *, wait: bool = True, durable: bool = False) -> bool:
@@ -82,7 +82,7 @@ class AppendFile:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
             # The file was deleted since it was opened: what comes next belongs to a new one.
             os.close(self._fd)
-            self._fd = _open(self.path)
+            self._fd = open_to_append(self.path)
             self._size = _NO_SIZE
         if durable:
             self._flush(created=status.st_size == 0)
@@ -110,7 +110,8 @@ class AppendFile:
         os.close(self._fd)
 
 
-def _open(path: Path) -> int:
+def open_to_append(path: Path) -> int:
+    """Open a file for appending and return its descriptor; it and its directory are made where missing."""
     while True:
         try:
             return os.open(path, _APPEND)

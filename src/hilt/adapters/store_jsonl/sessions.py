@@ -2,13 +2,14 @@
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
 
 from hilt.adapters.store_jsonl import files
 from hilt.adapters.store_jsonl.folder import Folder
+from hilt.adapters.store_jsonl.hold import hold
 from hilt.adapters.store_jsonl.lines import decode, encode, read_objects, to_line
 from hilt.core.errors import ConflictError, HarnessFault
 from hilt.core.page import Place, page_of
@@ -35,6 +36,10 @@ class JsonlSessions:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._places: dict[str, tuple[_Stamp, Place | None]] = {}
+
+    async def hold(self, session_id: SessionId) -> Callable[[], None]:
+        """See `SessionHold.hold`; the hold ends with the process."""
+        return await self._folder.run(hold, self._folder.file(session_id, files.EVENTS), session_id)
 
     async def save(self, record: SessionRecord) -> SessionRecord:
         """See `SessionStore.save`."""
