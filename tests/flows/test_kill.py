@@ -126,7 +126,7 @@ async def check(record: SessionRecord, folder: Path, store: JsonlStore, before: 
         assert (kinds["tool.call"], kinds["tool.result"]) == (1, 1)
         assert kinds["tool.start"] == kinds["tool.end"] <= 1
         assert kinds["permission.ask"] == kinds["permission.verdict"] <= 1
-        assert audit[call_id] <= 1
+        assert audit[call_id] == 1
         if call_id in CHANGES:
             assert effects[call_id] in allowed_effects(results[call_id])
     assert set(effects) <= set(results)

@@ -130,7 +130,7 @@ async def test_before_a_change_runs_its_start_is_in_the_log_and_flushed(tmp_path
     assert seen == [(True, True)] * 20
 
 
-@pytest.mark.req("SES-43", "SES-44", "DSP-01", "DSP-70", "DSP-73")
+@pytest.mark.req("SES-24", "SES-43", "SES-44", "DSP-01", "DSP-70", "DSP-73", "DSP-85")
 async def test_a_run_that_a_kill_cut_off_is_paired_told_and_ended_on_the_next_opening(
     jsonl: Store, tmp_path: Path
 ) -> None:
@@ -165,6 +165,10 @@ async def test_a_run_that_a_kill_cut_off_is_paired_told_and_ended_on_the_next_op
         (result,) = [event for event in events if event["type"] == "result"]
         assert result == events[-1]
         assert (result["stop_reason"], result["run"]) == ("error", before[-1]["run"])
+        audit = await killed.calls.read(ID)
+        assert [record["call_id"] for record in audit] == ["ended", "started", "waiting"]
+        assert [record["result"] for record in audit] == [done, unknown, not_run]
+        assert [record.get("code") for record in audit] == [None, "tool_error", "tool_error"]
         assert (await ended(session.prompt("go on"))).final_text == "next"
         assert contents(model.requests[0].messages) == [done, unknown, not_run]
 
@@ -196,3 +200,4 @@ async def test_a_recovery_that_is_cut_off_itself_ends_the_run_once(jsonl: Store,
     assert misnumbered(events) == []
     assert [event["type"] for event in events].count("result") == 1
     assert of_call(events, "a") == ["tool.call", "tool.start", "tool.end", "tool.result"]
+    assert [record["call_id"] for record in await killed.calls.read(ID)] == ["a"]

@@ -1,9 +1,12 @@
 """What a restart left open: which calls had ended, which had started, and what the others are told."""
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
+
+import anyio
 
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.event import AskClosed, AskOpened, EventBody, RunResult, ToolCallTaken, ToolEnd, ToolSettled
@@ -16,7 +19,11 @@ from hilt.engine.conversation import Conversation
 from hilt.engine.emitter import Emitter
 from hilt.engine.journal import Journal
 from hilt.engine.keeper import RecordKeeper
+from hilt.engine.settle import RECORD_TIMEOUT_S
 from hilt.ports.permission import Verdict, VerdictKind
+from hilt.ports.store import ToolCallReader, ToolCallRecorder
+
+logger = logging.getLogger(__name__)
 
 OUTCOME_UNKNOWN = (
     "hilt was restarted while this call ran: its outcome is unknown and nothing was repeated. "
@@ -113,9 +120,17 @@ class Recovery:
     """Brings one session, as it was stored, to where it can go on."""
 
     def __init__(
-        self, host: Host, keeper: RecordKeeper, *, state: Conversation, emitter: Emitter, journal: Journal
+        self,
+        host: Host,
+        keeper: RecordKeeper,
+        *,
+        state: Conversation,
+        emitter: Emitter,
+        journal: Journal,
+        recorder: ToolCallRecorder | None = None,
     ) -> None:
         self._host = host
+        self._recorder = recorder
         self._keeper = keeper
         self._state = state
         self._emitter = emitter
@@ -155,6 +170,7 @@ class Recovery:
         results = settle_open(calls, found)
         if calls:
             self._state.messages.append(ToolMessage(results=results))
+            await self._record([pair for pair in zip(calls, results, strict=True) if pair[0].id not in found.results])
         self._emitter.run = self._keeper.record.run or ""
         pending = self._keeper.record.pending
         if pending is not None and pending.ask_id not in found.closed:
@@ -166,3 +182,19 @@ class Recovery:
         self._keeper.record = replace(self._keeper.record, pending=None, state=SessionState.RUNNING)
         await self._journal.write()
         await self._keeper.move(SessionState.IDLE)
+
+    async def _record(self, settled: Sequence[tuple[ToolCall, ToolResult]]) -> None:
+        """Give each of these calls its audit record, unless the cut-off process came as far as that."""
+        recorder, session_id = self._recorder, self._keeper.record.id
+        if recorder is None or not settled:
+            return
+        detail = {"mode": str(self._state.mode), "code": str(ErrorCode.TOOL_ERROR)}
+        try:
+            with anyio.fail_after(RECORD_TIMEOUT_S):
+                stored = await recorder.read(session_id) if isinstance(recorder, ToolCallReader) else ()
+                known = {record.get("call_id") for record in stored}
+                for call, result in settled:
+                    if call.id not in known:
+                        await recorder.tool_call(session_id, call, result, 0.0, 0.0, detail=detail)
+        except Exception as exc:
+            logger.exception("tool_call_recorder_failed session=%s why=%s", session_id, type(exc).__name__)

@@ -68,7 +68,14 @@ class Session:
         if assembly.bind is not None:
             assembly.bind(self._state)
         self._keeper = RecordKeeper(record, host, state=self._state, emitter=self._emitter, ledger=assembly.ledger)
-        self._recovery = Recovery(host, self._keeper, state=self._state, emitter=self._emitter, journal=self._journal)
+        self._recovery = Recovery(
+            host,
+            self._keeper,
+            state=self._state,
+            emitter=self._emitter,
+            journal=self._journal,
+            recorder=assembly.parts.recorder,
+        )
         self._waiting: _Waiting | None = None
         self._left = False
         self._run: Run | None = None

@@ -92,3 +92,12 @@ class ToolCallRecorder(Protocol):
         coercions, targets, code, server, attempt, parts.
         """
         ...
+
+
+@runtime_checkable
+class ToolCallReader(Protocol):
+    """A recorder that can also be read; one that cannot may be told of a call twice after a restart."""
+
+    async def read(self, session_id: str) -> Sequence[Mapping[str, object]]:
+        """Return the records of a session's calls in the order in which they were made."""
+        ...
