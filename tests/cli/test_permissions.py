@@ -66,6 +66,7 @@ def test_why_decides_as_dispatch_does(hilt: Hilt, mode: str) -> None:
 def test_why_says_what_stops_a_call_before_any_rule(hilt: Hilt) -> None:
     ran = hilt("permissions", "why", "Raed")
     assert ran.out == "Raed: refused before any rule: Tool not found: Raed. Did you mean 'Read'?\n"
+    assert (ran.code, hilt("permissions", "why", "Read", '{"file_path": "a"}').code) == (1, 0)
     assert hilt("permissions", "why", "Raed", "--json").json["code"] == "tool_not_found"
     assert "enable it with --tools shell" in hilt("permissions", "why", "shell").out
 

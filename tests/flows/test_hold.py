@@ -72,3 +72,18 @@ async def test_a_session_whose_creation_fails_is_held_by_nobody(tmp_path: Path) 
         with pytest.raises(Exception, match="max_turns"):
             await app.sessions.create(id="one", limits={"max_turns": 10**9})
         assert (await app.sessions.create(id="one")).id == "one"
+
+
+async def test_a_closed_session_that_is_only_opened_is_given_back_too(tmp_path: Path) -> None:
+    store = f"jsonl:{tmp_path / 'store'}"
+    async with build(store=store, workspace=tmp_path) as app:
+        await app.sessions.create(id="one")
+    for _ in range(2):
+        async with build(store=store, workspace=tmp_path) as app:
+            session = await app.sessions.open("one")
+            assert session.state is SessionState.CLOSED
+            assert await app.sessions.open("one") is session
+    async with build(store=store, workspace=tmp_path) as app:
+        session = await app.sessions.open("one")
+        await session.close()
+        assert await app.sessions.open("one") is not session

@@ -201,3 +201,16 @@ async def test_a_recovery_that_is_cut_off_itself_ends_the_run_once(jsonl: Store,
     assert [event["type"] for event in events].count("result") == 1
     assert of_call(events, "a") == ["tool.call", "tool.start", "tool.end", "tool.result"]
     assert [record["call_id"] for record in await killed.calls.read(ID)] == ["a"]
+
+
+async def test_a_session_that_goes_on_in_another_workspace_is_told_of(
+    jsonl: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "other").mkdir()
+    model = ScriptedModel([{"text": "never"}])
+    async with hilt.build(workspace=tmp_path, store=jsonl, model=model) as app:
+        await app.sessions.create(id=ID)
+    for place, told in ((tmp_path, 0), (tmp_path / "other", 1)):
+        async with hilt.build(workspace=place, store=jsonl, model=model) as app:
+            await app.sessions.open(ID)
+        assert caplog.text.count("session_of_another_workspace") == told

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Self
 
 from hilt.adapters.clock_system import SystemClock
 from hilt.app.config import Config
@@ -11,16 +11,7 @@ from hilt.app.secrets import redactor
 from hilt.app.stores import StoreSetup, open_store
 from hilt.core.errors import RequestError, SessionNotFoundError
 from hilt.core.session import SessionId, SessionRecord
-from hilt.ports.store import SessionHold
-
-
-@runtime_checkable
-class ReadableCalls(Protocol):
-    """An audit that can be read back."""
-
-    async def read(self, session_id: str) -> Sequence[Mapping[str, object]]:
-        """Return the records of a session's calls in their order."""
-        ...
+from hilt.ports.store import SessionHold, ToolCallReader
 
 
 class StoredSessions(AbstractContextManager["StoredSessions"]):
@@ -66,7 +57,7 @@ class StoredSessions(AbstractContextManager["StoredSessions"]):
         """
         record = await self.show(session_id)
         calls = self._store.calls
-        if not isinstance(calls, ReadableCalls):
+        if not isinstance(calls, ToolCallReader):
             raise RequestError("this store cannot give its audit back", code="unsupported")
         return await calls.read(record.id)
 

@@ -23,6 +23,7 @@ from hilt.core.event import RunResult
 from hilt.core.session import StopReason
 from hilt.ports.model import Model
 from hilt.ports.permission import Ask, Verdict
+from hilt.ports.store import ToolCallReader
 
 PROMPT = (
     "Read README.md and shelf.py, mend the bug that the README names, run the test with "
@@ -126,6 +127,5 @@ async def _play(app: App, view: DemoView, prompt: str) -> RunResult:
 
 
 async def _records(app: App, session_id: str) -> Sequence[Mapping[str, object]]:
-    read = getattr(app.store.calls, "read", None)
-    found: Sequence[Mapping[str, object]] = () if read is None else await read(session_id)
-    return found
+    calls = app.store.calls
+    return await calls.read(session_id) if isinstance(calls, ToolCallReader) else ()

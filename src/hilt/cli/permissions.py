@@ -9,6 +9,7 @@ from hilt.app.application import App
 from hilt.app.catalog import CATEGORY_TOOLS
 from hilt.app.explain import Desk, Replay, lint_rules, replay
 from hilt.cli.command import HiltGroup
+from hilt.cli.failure import FAILED
 from hilt.cli.flags import MCP, SERVERS, SETTINGS, Invocation, takes
 from hilt.cli.output import print_json, print_table
 from hilt.cli.running import Signals, with_app
@@ -50,7 +51,8 @@ def _rule_text(rule: PermissionRule) -> str:
 
 @command.command(
     "why",
-    help="Say what would be decided on a call of TOOL with ARGS (JSON), by which rule, and which rules lost.",
+    help="Say what would be decided on a call of TOOL with ARGS (JSON), by which rule, and which rules lost."
+    " 1 means that no such tool is there.",
     examples=(
         'hilt permissions why Write \'{"path": "docs/a.md", "content": ""}\'',
         'hilt permissions why shell \'{"command": "git status; rm -rf x"}\' --mode auto',
@@ -59,13 +61,16 @@ def _rule_text(rule: PermissionRule) -> str:
 @click.argument("tool")
 @click.argument("args", default="{}")
 @takes(*FLAGS)
-def why(invocation: Invocation, tool: str, args: str) -> None:
+def why(invocation: Invocation, tool: str, args: str) -> int:
     """Explain one call."""
 
     async def work(app: App, _: Signals) -> Explained:
         return await (await Desk.of(app)).why(tool, args)
 
-    _tell_why(invocation, with_app(invocation.config(), work))
+    explained = with_app(invocation.config(), work)
+    _tell_why(invocation, explained)
+    missing = explained.refusal is not None and explained.refusal.code is ErrorCode.TOOL_NOT_FOUND
+    return FAILED if missing else 0
 
 
 def _tell_why(invocation: Invocation, explained: Explained) -> None:

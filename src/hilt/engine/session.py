@@ -78,6 +78,7 @@ class Session:
         )
         self._waiting: _Waiting | None = None
         self._left = False
+        self._ended = False
         self._run: Run | None = None
         self.touched = host.clock.monotonic()
         parts = assembly.parts
@@ -107,6 +108,11 @@ class Session:
     def state(self) -> SessionState:
         """Where the session stands."""
         return self._keeper.record.state
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was closed here; one that was closed before and only opened again has not ended."""
+        return self._ended and self.state is SessionState.CLOSED
 
     @property
     def mode(self) -> Mode:
@@ -181,14 +187,16 @@ class Session:
 
     async def close(self) -> None:
         """Close the session: cancel its run, end what only it holds, keep its record; twice is no error."""
-        if self._keeper.record.state is SessionState.CLOSED:
+        if self.ended:
             return
         with anyio.move_on_after(CLOSE_S):
             await self.cancel()
         if self._assembly.close is not None:
             with anyio.move_on_after(CLOSE_S):
                 await self._assembly.close()
-        await self._keeper.move(SessionState.CLOSED)
+        self._ended = True
+        if self._keeper.record.state is not SessionState.CLOSED:
+            await self._keeper.move(SessionState.CLOSED)
 
     async def leave(self) -> None:
         """End with the application: close, but leave an ask that waits for `approve` as it is stored."""

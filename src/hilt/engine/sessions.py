@@ -115,7 +115,7 @@ class Sessions:
         """
         async with self._lock:
             held = self._open.get(session_id)
-            if held is not None and held.state is not SessionState.CLOSED:
+            if held is not None and not held.ended:
                 return held
             await self.show(session_id)
             # What another process changed before it gave the session back is read only after that.
@@ -133,6 +133,8 @@ class Sessions:
             except BaseException:
                 await _ended(assembly)
                 raise
+            if record.workspace not in ("", self._defaults.workspace):
+                logger.warning("session_of_another_workspace session=%s why=it goes on in the one of today", record.id)
             self._open[record.id] = session
             return session
 
