@@ -123,11 +123,10 @@ class Recovery:
         self,
         host: Host,
         keeper: RecordKeeper,
-        *,
         state: Conversation,
         emitter: Emitter,
         journal: Journal,
-        recorder: ToolCallRecorder | None = None,
+        recorder: ToolCallRecorder | None,
     ) -> None:
         self._host = host
         self._recorder = recorder

@@ -10,15 +10,7 @@ import anyio
 from hilt.core.content import Part
 from hilt.core.errors import ConflictError, RequestError, SessionBusyError
 from hilt.core.event import AskClosed, RunResult, RunStart
-from hilt.core.session import (
-    Mode,
-    PendingAsk,
-    SessionRecord,
-    SessionState,
-    StopReason,
-    ToolFilter,
-    UserMessage,
-)
+from hilt.core.session import Mode, PendingAsk, SessionRecord, SessionState, StopReason, ToolFilter, UserMessage
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.engine.assembly import Assembly, Host
 from hilt.engine.catalog import Catalog
@@ -68,22 +60,12 @@ class Session:
         if assembly.bind is not None:
             assembly.bind(self._state)
         self._keeper = RecordKeeper(record, host, state=self._state, emitter=self._emitter, ledger=assembly.ledger)
-        self._recovery = Recovery(
-            host,
-            self._keeper,
-            state=self._state,
-            emitter=self._emitter,
-            journal=self._journal,
-            recorder=assembly.parts.recorder,
-        )
+        parts = replace(assembly.parts, approver=self) if assembly.via_session else assembly.parts
+        self._recovery = Recovery(host, self._keeper, self._state, self._emitter, self._journal, parts.recorder)
         self._waiting: _Waiting | None = None
-        self._left = False
-        self._ended = False
+        self._left = self._ended = False
         self._run: Run | None = None
         self.touched = host.clock.monotonic()
-        parts = assembly.parts
-        if assembly.via_session:
-            parts = replace(parts, approver=self)
         self._funnel: Funnel = build_funnel(
             parts,
             emitter=self._emitter,
