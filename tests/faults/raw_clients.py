@@ -189,7 +189,7 @@ class _Queued:
         self._ids = iter(range(1, 1_000_000))
 
     def send(self, message: Message) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # each transport sends in its own way
 
     def request(self, method: str, params: Message | None = None, *, wait_s: float = WAIT_S) -> Message:
         message: Message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params or {}}

@@ -267,4 +267,4 @@ class CallFault(Server):
 
     def fault(self, exchange: Exchange) -> None:
         """Do to the call what the entry is for."""
-        raise NotImplementedError
+        raise NotImplementedError  # each entry of the kit is a subclass that says what it does

@@ -53,7 +53,7 @@ class AfterCall(Server):
 
     def aftermath(self, exchange: Exchange) -> None:
         """Do it."""
-        raise NotImplementedError
+        raise NotImplementedError  # the subclasses differ in nothing but this
 
 
 class AwayAndBack(AfterCall):
