@@ -214,3 +214,31 @@ async def test_a_session_that_goes_on_in_another_workspace_is_told_of(
         async with hilt.build(workspace=place, store=jsonl, model=model) as app:
             await app.sessions.open(ID)
         assert caplog.text.count("session_of_another_workspace") == told
+
+
+@pytest.mark.req("DSP-86")
+async def test_a_recorder_that_fails_keeps_no_session_from_being_recovered(
+    jsonl: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        calls = 0
+
+        async def tool_call(self, *_: object, **__: object) -> None:
+            self.calls += 1
+            raise OSError("full")
+
+    held = Held()
+    answers: list[Answer] = [{"calls": [call("Change", id_="a")]}, {"text": "never"}]
+    tools, rules, broken = [held.tool("Change", read_only=False)], allow("Change"), Broken()
+    model = ScriptedModel(answers)
+    async with hilt.build(workspace=tmp_path, store=jsonl, model=model, tools=tools, rules=rules) as app:
+        run = (await app.sessions.create(id=ID)).prompt("go")
+        await held.inside.wait()
+        killed = killed_copy(tmp_path)
+        await run.aclose()
+    async with hilt.build(workspace=tmp_path, store=killed, model=model, tools=tools, recorder=broken) as app:
+        session = await app.sessions.open(ID)
+        assert session.state is SessionState.IDLE
+        assert unpaired(session.record.messages) == []
+    assert broken.calls == 1
+    assert caplog.text.count("tool_call_recorder_failed") == 1
