@@ -84,9 +84,12 @@ class HttpWire:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
                 task_status.started()
-                await anyio.sleep_forever()
+                try:
+                    await anyio.sleep_forever()
+                finally:
+                    # A task that is started while the group ends would outlive it.
+                    self._tasks = None
         finally:
-            self._tasks = None
             with anyio.CancelScope(shield=True):
                 await self._delete()
                 with anyio.move_on_after(DELETE_S):

@@ -60,13 +60,16 @@ class SseWire:
             async with self._http.opened("GET", None, headers) as response:
                 _check_stream(response)
                 async with anyio.create_task_group() as tasks:
-                    fault = await self._read(response, inbox, tasks, task_status)
+                    try:
+                        fault = await self._read(response, inbox, tasks, task_status)
+                    finally:
+                        # A task that is started while the group ends would outlive it.
+                        self._tasks = None
                     tasks.cancel_scope.cancel()
             if self._endpoint is None:
                 raise fault
             await inbox.lost(fault)
         finally:
-            self._tasks = None
             with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_S):
                 await self._http.aclose()
 
