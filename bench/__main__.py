@@ -30,6 +30,7 @@ SCRIPTS = (
     "mcp_mount",
     "mcp_idle",
     "mcp_rounds",
+    "tasks",
 )
 
 
