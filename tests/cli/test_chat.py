@@ -94,7 +94,10 @@ def test_always_holds_for_the_session_and_project_keeps_it(hilt: Hilt) -> None:
     calls = [{"calls": [{**WRITE, "id": f"c{n}", "args": {"path": "b.txt", "content": ""}}]} for n in (1, 2)]
     model = hilt.script(calls[0], {"text": "one"}, calls[1], {"text": "two"})
     hilt.machine.local("# mine\n")
-    asked = hilt.really("chat", "--model", model, "--tools", "files", stdin="go\np\ngo\n")
+    untrusted = hilt.really("chat", "--model", model, "--tools", "files", stdin="go\np\nn\n")
+    assert "[p]roject" not in untrusted.out
+    assert "please answer with one of the letters" in untrusted.out
+    asked = hilt.really("chat", "--model", model, "--tools", "files", "--trust-project", stdin="go\np\ngo\n")
     assert asked.out.count("wants to run") == 1
     text = (hilt.root / ".hilt" / "settings.local.yaml").read_text()
     assert text.startswith('# mine\npermissions:\n  allow:\n    - "Write(')

@@ -78,6 +78,25 @@ def test_each_fault_is_found_with_its_place(hilt: Hilt) -> None:
     ]
 
 
+@pytest.mark.req("CLI-12")
+def test_a_stored_session_that_cannot_be_read_is_found_and_left_as_it_is(hilt: Hilt) -> None:
+    assert ("sessions", "ok") in [(subject, state) for subject, state, _, _ in _checks(hilt)]
+    model = hilt.script({"text": "one"})
+    for prompt in ("a", "b", "c"):
+        assert hilt("run", prompt, "--model", model, "--store", "jsonl:kept").code == 0
+    damaged, foreign, _ = sorted((hilt.root / "kept").rglob("*.session.json"))
+    damaged.write_text("{half")
+    foreign.rename(foreign.with_name("other.session.json"))
+    wrong = [
+        (subject, message) for subject, state, message, _ in _checks(hilt, "--store", "jsonl:kept") if state == "wrong"
+    ]
+    assert [subject for subject, _ in wrong] == ["sessions", "sessions"]
+    told = "\n".join(message for _, message in wrong)
+    assert f"{damaged.name} cannot be read" in told
+    assert "other.session.json has the id of another" in told
+    assert damaged.read_text() == "{half"
+
+
 def test_a_category_that_is_unknown_is_found(hilt: Hilt) -> None:
     found = [(subject, state) for subject, state, _, _ in _checks(hilt, "--tools", "flies")]
     assert ("application", "wrong") in found

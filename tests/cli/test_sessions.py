@@ -56,6 +56,16 @@ def test_an_unknown_session_is_an_error_that_names_it(hilt: Hilt, name: str) -> 
     assert hilt("sessions", name, "ses_none", "--json").error["code"] == "not_found"
 
 
+def test_a_store_that_cannot_be_used_is_a_fault_of_the_settings(hilt: Hilt) -> None:
+    hilt.machine.file("a-file", "")
+    ran = hilt("run", "x", "--model", "scripted:none.jsonl", "--store", "jsonl:a-file")
+    assert ran.code == 2
+    assert "sessions cannot be stored in 'jsonl:a-file'" in ran.err
+    listed = hilt("sessions", "list", "--store", "jsonl:a-file")
+    assert (listed.code, listed.out) == (1, "")
+    assert "the session store cannot use" in listed.err
+
+
 def test_the_store_can_be_elsewhere(hilt: Hilt) -> None:
     session = _run(hilt, "x", "--store", "jsonl:kept")
     assert hilt("sessions", "show", session).code == 2

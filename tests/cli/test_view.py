@@ -193,6 +193,15 @@ async def test_a_question_takes_words_and_letters(capsys: pytest.CaptureFixture[
     assert "asked because no rule allows it (rule Write)\n" in out
 
 
+async def test_a_rule_is_kept_for_a_project_only_where_it_would_count() -> None:
+    for keeps, verdict in ((False, Verdict(kind="allow_once")), (True, Verdict(kind="allow_always", persist=True))):
+        reader = _Typed("p", "once")
+        approver = TerminalApprover(reader, PLAIN, interrupt=lambda: None, keeps=keeps)
+        assert await approver.decide(ASK) == verdict
+        assert ("[p]roject" in reader.prompts[0]) is keeps
+        assert "[a]lways" in reader.prompts[0]
+
+
 @pytest.mark.req("PRM-53")
 async def test_what_cannot_be_remembered_offers_once_and_no_alone() -> None:
     ask = Ask(ask_id="1", session_id="s", call_id="c", tool="shell", reason="x", rememberable=False)

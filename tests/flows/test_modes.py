@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import hilt
 from hilt.app.config import Config
 from hilt.core.errors import RequestError
 from hilt.core.hook import HookAnswer, HookInput
@@ -16,6 +17,7 @@ from hilt.engine.function_hook import hook
 from hilt.engine.session import Session
 from hilt.ports.permission import Verdict
 from hilt.ports.tool import Environment
+from hilt.testing import ScriptedModel
 from tests.app.house import house
 from tests.flows.acting import Proxy, error_of, through, write
 from tests.flows.kit import Answering, Flow, FunctionTool, allow, ask, call, deny, run_turn, says
@@ -189,7 +191,8 @@ async def test_auto_allows_what_only_a_default_asks_and_keeps_denies_and_stated_
 
 
 @pytest.mark.req("PRM-43")
-async def test_auto_allows_a_tool_that_no_rule_knows() -> None:
+async def test_auto_allows_a_tool_that_no_rule_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HILT_SANDBOX", "1")
     unknown = says("mcp__s__t")
     flow = await run_turn([unknown], [call("mcp__s__t")], mode=Mode.AUTO)
     assert error_of(flow.results[0]) == ""
@@ -216,6 +219,20 @@ async def test_auto_is_refused_for_root_unless_contained(tmp_path: Path, monkeyp
         await session.set(mode="default")
         await session.set(mode="auto")
         assert session.mode is Mode.AUTO
+
+
+@pytest.mark.req("PRM-44")
+def test_an_agent_without_settings_refuses_auto_for_root_unless_contained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.delenv("HILT_SANDBOX", raising=False)
+    with pytest.raises(hilt.ConfigError, match="HILT_SANDBOX=1"):
+        hilt.Agent(catalog=hilt.Catalog(), model=ScriptedModel([]), mode=Mode.AUTO)
+    monkeypatch.setenv("HILT_SANDBOX", "1")
+    agent = hilt.Agent(catalog=hilt.Catalog(), model=ScriptedModel([]), mode=Mode.AUTO)
+    assert agent.conversation.mode is Mode.AUTO
+    monkeypatch.delenv("HILT_SANDBOX")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert hilt.Agent(catalog=hilt.Catalog(), model=ScriptedModel([]), mode=Mode.AUTO).conversation.mode is Mode.AUTO
 
 
 @pytest.mark.req("PRM-45")

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from hilt.adapters.execution_asyncio import AsyncioExecution
+from hilt.app.root_user import auto_refusal
+from hilt.core.errors import ConfigError
 from hilt.core.event import Event, RunResult
 from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
@@ -28,6 +30,9 @@ class Agent:
 
     Without `approver` every ask is denied at once; without `clock` the times `queued` and `took` are 0. A tool of
     the catalog that no rule names runs unasked if it is read-only, and is asked for otherwise.
+
+    Raises:
+        ConfigError: Mode `auto` for the root user, unless `HILT_SANDBOX=1` says that the process is contained.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only, as catalog.md section 9 lists it
@@ -49,6 +54,9 @@ class Agent:
         retry_delays_s: Sequence[float] = RETRY_DELAYS_S,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
+        refusal = auto_refusal() if mode is Mode.AUTO else ""
+        if refusal:
+            raise ConfigError(refusal, key="mode")
         self._emitter = Emitter(clock=clock)
         if on_event is not None:
             self._emitter.subscribe(on_event)

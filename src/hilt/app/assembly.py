@@ -1,7 +1,6 @@
 """Makes what one session consists of: its catalog, environment, rules, hooks and model."""
 
 import logging
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -247,11 +246,3 @@ def _embedder(services: Mapping[type, object]) -> Embedder | None:
 def disclosure_setup(config: Config) -> DisclosureSetup:
     """Return when the settings want tools listed in short."""
     return DisclosureSetup(mode=config.disclosure.mode, window_share=config.disclosure.window_share)
-
-
-def refuses_auto(config: Config) -> str:
-    """Return why `auto` is refused here, "" where it is not: as root, unless contained."""
-    root = hasattr(os, "geteuid") and os.geteuid() == 0
-    if not root or config.sandboxed:
-        return ""
-    return f"mode {Mode.AUTO} is refused for the root user; HILT_SANDBOX=1 says that the process is contained"

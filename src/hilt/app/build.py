@@ -22,7 +22,7 @@ from hilt.adapters.permission_file import PermissionFiles
 from hilt.adapters.runner_process import ProcessPlaces, ProcessRunner, find_program, is_posix, passed_on
 from hilt.adapters.workspace_local.files import LocalWorkspace
 from hilt.app.application import App, ViaSession
-from hilt.app.assembly import SessionAssembler, SessionCatalog, Shared, disclosure_setup, refuses_auto, settings_filter
+from hilt.app.assembly import SessionAssembler, SessionCatalog, Shared, disclosure_setup, settings_filter
 from hilt.app.catalog import Families, SessionContext, ToolFactory, assemble, checked_categories
 from hilt.app.config import Config
 from hilt.app.hooks import guardrails_of, hook_runners
@@ -32,6 +32,7 @@ from hilt.app.mcp_tools import dialing, live_tools, manager_of
 from hilt.app.models import Models
 from hilt.app.no_model import NO_MODEL
 from hilt.app.query import with_queries
+from hilt.app.root_user import auto_refusal
 from hilt.app.secrets import redactor
 from hilt.app.skills import LoadedSkills, SkillSources, load_skills
 from hilt.app.stores import Store, StoreSetup, open_store
@@ -280,7 +281,7 @@ class _Builder:
             client_tools=self._client_tools,
             live=live_tools(config, self.managers),
             via_session=isinstance(given.approver, ViaSession),
-            refuses_auto=refuses_auto(config),
+            refuses_auto=auto_refusal(contained=config.sandboxed),
             disclosure=disclosure_setup(config),
         )
 

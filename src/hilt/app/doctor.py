@@ -15,6 +15,8 @@ from hilt.app.config import Config
 from hilt.app.explain import Desk, lint_rules
 from hilt.app.flags import Flags
 from hilt.app.load import load_config
+from hilt.app.stored import StoredSessions
+from hilt.app.stores import takes_files
 from hilt.core.errors import ConfigError, HiltError
 from hilt.core.mcp_entry import MissingVariableError, expand
 from hilt.core.permission import PermissionRule
@@ -47,6 +49,7 @@ async def examine(flags: Flags) -> list[Check]:
     checks += _places(config)
     checks += [_model(config)]
     checks += list(_hooks(config))
+    checks += await _sessions(config)
     with anyio.move_on_after(WHOLE_S) as scope:
         checks += await _running(config)
     if scope.cancelled_caught:
@@ -62,12 +65,22 @@ def _places(config: Config) -> Iterator[Check]:
         yield Check(subject="workspace", state="wrong", message=f"{workspace} cannot be read and written")
     if config.sessions.store.startswith("jsonl:"):
         folder = Path(config.sessions.store.removeprefix("jsonl:") or Path(config.state_dir) / "sessions")
-        there = next(path for path in (folder, *folder.parents) if path.exists())
-        fine = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+        fine = takes_files(folder)
         message = f"sessions are stored in {folder}" if fine else f"sessions cannot be stored in {folder}"
         yield Check(
             subject="store", state="ok" if fine else "wrong", message=message, place=_source(config, "sessions.store")
         )
+
+
+async def _sessions(config: Config) -> list[Check]:
+    try:
+        with StoredSessions(config) as stored:
+            damaged = await stored.damaged()
+    except HiltError as exc:
+        return [Check(subject="sessions", state="wrong", message=str(exc))]
+    if not damaged:
+        return [Check(subject="sessions", state="ok", message="every stored session can be read")]
+    return [Check(subject="sessions", state="wrong", message=f"{what}; move it away") for what in damaged]
 
 
 def _source(config: Config, key: str) -> str:

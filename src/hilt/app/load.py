@@ -22,6 +22,7 @@ from hilt.app.config import (
 )
 from hilt.app.flags import Flags, of_flags, of_variables
 from hilt.app.load_mcp import Admission, ServerFile, load_servers
+from hilt.app.root_user import is_contained
 from hilt.app.settings import Settings
 from hilt.app.settings_decode import decode_document
 from hilt.app.settings_shape import section
@@ -123,7 +124,7 @@ def load_config(
         state_dir=str(places.state_dir),
         environment=MappingProxyType(variables),
         trusted=trusted,
-        sandboxed=variables.get("HILT_SANDBOX") == "1",
+        sandboxed=is_contained(variables),
         no_stdio=flags.no_stdio,
         rule_files=rule_files,
         rule_flags=rules,

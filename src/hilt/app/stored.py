@@ -11,7 +11,7 @@ from hilt.app.secrets import redactor
 from hilt.app.stores import StoreSetup, open_store
 from hilt.core.errors import RequestError, SessionNotFoundError
 from hilt.core.session import SessionId, SessionRecord
-from hilt.ports.store import SessionHold, ToolCallReader
+from hilt.ports.store import SessionCheck, SessionHold, ToolCallReader
 
 
 class StoredSessions(AbstractContextManager["StoredSessions"]):
@@ -19,7 +19,7 @@ class StoredSessions(AbstractContextManager["StoredSessions"]):
 
     def __init__(self, config: Config) -> None:
         setup = StoreSetup(clock=SystemClock(), redactor=redactor(config.environment), state_dir=config.state_dir)
-        self._store = open_store(config.sessions.store, setup)
+        self._store = open_store(config.sessions.store, setup, reading=True)
 
     def __enter__(self) -> Self:
         return self
@@ -36,6 +36,11 @@ class StoredSessions(AbstractContextManager["StoredSessions"]):
             RequestError: The cursor is none of this store.
         """
         return await self._store.sessions.list(cursor=cursor, limit=limit)
+
+    async def damaged(self) -> Sequence[str]:
+        """Return what is wrong with the records that cannot be read; nothing for a store that cannot tell."""
+        store = self._store.sessions
+        return await store.damaged() if isinstance(store, SessionCheck) else ()
 
     async def show(self, session_id: str) -> SessionRecord:
         """Return the record.

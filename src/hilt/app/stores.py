@@ -1,5 +1,6 @@
 """Opens the store that settings or the host name: `memory:`, `jsonl:DIR`, or an object with the three ports."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -48,11 +49,17 @@ class StoreSetup:
     state_dir: str = ""
 
 
-def open_store(store: str | Store, setup: StoreSetup) -> Store:
-    """Return the store of a name, or the given one.
+def takes_files(folder: Path) -> bool:
+    """Whether files can be made in the folder, which is made when it is needed."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def open_store(store: str | Store, setup: StoreSetup, *, reading: bool = False) -> Store:
+    """Return the store of a name, or the given one; with `reading` nothing will be written.
 
     Raises:
-        ConfigError: The name is of no known store.
+        ConfigError: The name is of no known store, or of one that cannot be used.
     """
     if not isinstance(store, str):
         return store
@@ -63,6 +70,10 @@ def open_store(store: str | Store, setup: StoreSetup) -> Store:
         if not folder and not setup.state_dir:
             raise ConfigError("jsonl: needs a directory here, as in jsonl:DIR", key="store")
         path = Path(folder).expanduser() if folder else Path(setup.state_dir) / "sessions"
+        if not reading and not takes_files(path):
+            raise ConfigError(
+                f"sessions cannot be stored in {store!r}: it is no folder that can be written", key="store"
+            )
         return JsonlStore(path, clock=setup.clock, redactor=setup.redactor)
     if store.startswith(LATER):
         raise ConfigError(

@@ -22,12 +22,24 @@ _WORDS = {"once": "o", "yes": "o", "y": "o", "always": "a", "project": "p", "no"
 
 
 class TerminalApprover:
-    """Asks the person; an end of input means no, Ctrl-C cancels the run through `interrupt`."""
+    """Asks the person; an end of input means no, Ctrl-C cancels the run through `interrupt`.
 
-    def __init__(self, reader: LineReader, paint: Paint, *, interrupt: Callable[[], None], err: bool = False) -> None:
+    `keeps` says that a rule kept for the project would count: in one that is not trusted it would wait for trust.
+    """
+
+    def __init__(
+        self,
+        reader: LineReader,
+        paint: Paint,
+        *,
+        interrupt: Callable[[], None],
+        keeps: bool = True,
+        err: bool = False,
+    ) -> None:
         self._reader = reader
         self._paint = paint
         self._interrupt = interrupt
+        self._keeps = keeps
         self._err = err
 
     async def decide(self, ask: Ask) -> Verdict:
@@ -43,9 +55,14 @@ class TerminalApprover:
             if typed is None:
                 return Verdict(kind="deny", message="the user left without an answer")
             verdict = _verdict(typed)
-            if verdict is not None and (ask.rememberable or verdict.kind != "allow_always"):
+            if verdict is not None and self._offered(ask, verdict):
                 return verdict
             click.echo(self._paint("  please answer with one of the letters", "yellow"), err=self._err)
+
+    def _offered(self, ask: Ask, verdict: Verdict) -> bool:
+        if verdict.kind != "allow_always":
+            return True
+        return ask.rememberable and (self._keeps or not verdict.persist)
 
     def _question(self, ask: Ask) -> Iterator[str]:
         who = f" (for {ask.child})" if ask.child else ""
@@ -56,9 +73,9 @@ class TerminalApprover:
         yield self._paint(f"  asked because {ask.reason}{rule}", dim=True)
 
     def _choices(self, ask: Ask) -> str:
-        choices = ["[o]nce", "[a]lways in this session", "[p]roject: always, and keep it", "[n]o (and why)"]
-        shown = choices if ask.rememberable else [choices[0], choices[3]]
-        return "  " + ", ".join(shown) + " > "
+        always = ["[a]lways in this session"] if ask.rememberable else []
+        kept = ["[p]roject: always, and keep it"] if ask.rememberable and self._keeps else []
+        return "  " + ", ".join(["[o]nce", *always, *kept, "[n]o (and why)"]) + " > "
 
 
 def _verdict(typed: str) -> Verdict | None:

@@ -50,7 +50,7 @@ def command(invocation: Invocation) -> int:
     words = {f"/{name}": slash.help for name, slash in COMMANDS.items()}
     reader = line_reader(words)
     interrupts = Interrupts()
-    approver = TerminalApprover(reader, paint, interrupt=interrupts.press)
+    approver = TerminalApprover(reader, paint, interrupt=interrupts.press, keeps=config.trusted)
     progress = Progress(invocation, config)
     progress.connecting(config)
 

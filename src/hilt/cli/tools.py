@@ -157,7 +157,8 @@ def call(invocation: Invocation, name: str, args: str, session_id: str | None) -
     progress.connecting(config)
     asks = sys.stdin.isatty() and sys.stderr.isatty() and args != "-"
     paint = Paint(invocation, config.environment, sys.stderr)
-    approver = TerminalApprover(PipeReader(prompt_to=sys.stderr), paint, interrupt=lambda: None, err=True)
+    reader = PipeReader(prompt_to=sys.stderr)
+    approver = TerminalApprover(reader, paint, interrupt=lambda: None, keeps=config.trusted, err=True)
 
     async def work(app: App, signals: Signals) -> _Called:
         if app.catalog.entry(name) is None:

@@ -53,6 +53,15 @@ class SessionHold(Protocol):
         ...
 
 
+@runtime_checkable
+class SessionCheck(Protocol):
+    """A store of sessions that can be looked through for damage."""
+
+    async def damaged(self) -> Sequence[str]:
+        """Return what is wrong with each record that cannot be read, by name of its file; nothing is changed."""
+        ...
+
+
 class EventLog(Protocol):
     """What runs emitted, by session, in the order of `seq`."""
 

@@ -111,6 +111,24 @@ class JsonlSessions:
                 records.append(record)
         return records, following
 
+    async def damaged(self) -> Sequence[str]:
+        """See `SessionCheck.damaged`."""
+        return await self._folder.run(self._damaged)
+
+    def _damaged(self) -> Sequence[str]:
+        found: list[str] = []
+        for path in sorted(self._folder.path.glob(f"*{files.RECORD}")):
+            try:
+                record = record_from_json(decode(path.read_bytes()))
+            except FileNotFoundError:
+                continue
+            except (ValueError, TypeError) as exc:
+                found.append(f"the session record {path.name} cannot be read: {exc}")
+                continue
+            if files.stem(record.id) + files.RECORD != path.name:
+                found.append(f"the session record {path.name} has the id of another")
+        return found
+
     def _scan(self) -> Sequence[Place]:
         """Return the place of every record; a file is read again only when it has changed."""
         seen: dict[str, tuple[_Stamp, Place | None]] = {}
