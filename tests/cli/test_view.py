@@ -92,7 +92,7 @@ def test_a_terminal_shows_what_is_running_in_a_line_that_goes_away() -> None:
     )
     assert "running Read …" in shown
     assert "Read 1/4 half" in shown
-    assert shown.endswith("\r✓ Read\n")
+    assert shown.endswith("\r\x1b[K✓ Read\n")
 
 
 def test_text_ends_with_a_line_before_anything_else_comes() -> None:

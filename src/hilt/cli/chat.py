@@ -9,7 +9,7 @@ import click
 from hilt.app.application import App
 from hilt.app.config import Config
 from hilt.cli.approver import TerminalApprover
-from hilt.cli.chat_lists import JOBS_HEAD, TASKS_HEAD, job_rows, task_rows
+from hilt.cli.chat_lists import JOBS_HEAD, TASKS_HEAD, job_rows, running_lines, task_rows
 from hilt.cli.command import HiltCommand, nearest
 from hilt.cli.failure import INTERRUPTED
 from hilt.cli.flags import MCP, MODEL, SETTINGS, Invocation, takes
@@ -26,6 +26,7 @@ from hilt.engine.session import Session
 
 TITLE_MAX = 60
 ABOUT_MAX = 80
+REDRAW_S = 1.0
 LEAVE = "Ctrl-D or /quit leaves; Ctrl-C cancels a run"
 
 
@@ -84,7 +85,7 @@ class Chat:
         self._config = config
         self._reader = reader
         self._paint = paint
-        self.view = ChatView(paint)
+        self.view = ChatView(paint, beside=lambda: running_lines(session.env))
         self.session = session
         self._leave = session.subscribe(self.view.take)
         self._titled = False
@@ -129,10 +130,18 @@ class Chat:
             self._titled = True
         async with cancel_on_signal(self.session, signals, leaves=False) as cancel:
             interrupts.cancel = cancel
-            async with self.session.prompt(text, typed=typed) as events:
+            async with anyio.create_task_group() as tasks, self.session.prompt(text, typed=typed) as events:
+                tasks.start_soon(self._keep_drawing)
                 async for _ in events:
                     pass
+                tasks.cancel_scope.cancel()
         self.view.settle()
+
+    async def _keep_drawing(self) -> None:
+        """Draw what goes on beside the run anew each second."""
+        while True:
+            await anyio.sleep(REDRAW_S)
+            self.view.status.redraw()
 
     async def _slash(self, text: str, signals: Signals, interrupts: Interrupts) -> bool:
         """Run a `/` command; True leaves the chat."""

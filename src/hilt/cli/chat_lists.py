@@ -25,6 +25,11 @@ def job_rows(env: Environment) -> list[tuple[str, ...]]:
     ]
 
 
+def running_lines(env: Environment) -> list[str]:
+    """Return a line for each job that runs."""
+    return [f"job {command} · {took}" for _, status, took, command in job_rows(env) if status == "running"]
+
+
 async def task_rows(env: Environment) -> list[tuple[str, ...]]:
     """Return a row for each task, none where the session has no list.
 

@@ -2,13 +2,17 @@
 
 import json
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import click
 
 from hilt.cli.output import Paint, one_line
+from hilt.cli.status import StatusLines
 from hilt.cli.summary import reason_of
 from hilt.core.event import (
+    AskClosed,
+    AskOpened,
     Event,
     EventBody,
     HookRan,
@@ -43,11 +47,10 @@ class ShownCall:
 class ChatView:
     """Writes the events of a session to standard output, each as it comes."""
 
-    def __init__(self, paint: Paint, *, live: bool | None = None) -> None:
+    def __init__(self, paint: Paint, *, live: bool | None = None, beside: Callable[[], Sequence[str]] = tuple) -> None:
         self._paint = paint
-        self._live = paint.on if live is None else live
         self._mid_line = False
-        self._status = False
+        self.status = StatusLines(paint, live=paint.on if live is None else live, beside=beside)
         self.calls: dict[str, ShownCall] = {}
 
     def take(self, event: Event) -> None:
@@ -57,6 +60,11 @@ class ChatView:
                 self._write(text)
             case TurnStart():
                 self._set_status("thinking …")
+            case AskOpened():
+                self.settle()
+                self.status.hold()
+            case AskClosed():
+                self.status.release()
             case HookRan(outcome="failed" | "finding", hook=hook, message=message):
                 self.line(self._paint(f"  hook {hook}: {one_line(message, REASON_MAX)}", "yellow"))
             case Notice(text=text):
@@ -90,7 +98,7 @@ class ChatView:
         click.echo(text)
 
     def _write(self, text: str) -> None:
-        self._clear_status()
+        self.status.clear()
         click.echo(text, nl=False)
         sys.stdout.flush()
         if text:
@@ -140,19 +148,12 @@ class ChatView:
                 self.line(self._paint(f"the run ended as {reason}{more}", "red"))
 
     def _set_status(self, text: str) -> None:
-        if self._live and not self._mid_line:
-            click.echo("\r\x1b[K" + self._paint(one_line(text, 78), dim=True), nl=False)
-            sys.stdout.flush()
-            self._status = True
-
-    def _clear_status(self) -> None:
-        if self._status:
-            click.echo("\r\x1b[K", nl=False)
-            self._status = False
+        if not self._mid_line:
+            self.status.set(text)
 
     def settle(self) -> None:
-        """Take a status line away before something else is written."""
-        self._clear_status()
+        """Take the status lines away before something else is written."""
+        self.status.clear()
         if self._mid_line:
             click.echo()
             self._mid_line = False
