@@ -24,7 +24,8 @@ _WORDS = {"once": "o", "yes": "o", "y": "o", "always": "a", "project": "p", "no"
 class TerminalApprover:
     """Asks the person; an end of input means no, Ctrl-C cancels the run through `interrupt`.
 
-    `keeps` says that a rule kept for the project would count: in one that is not trusted it would wait for trust.
+    `desk` keeps questions apart that come at once. `keeps` says that a rule kept for the project would count: in one
+    that is not trusted it would wait for trust.
     """
 
     def __init__(
@@ -33,17 +34,23 @@ class TerminalApprover:
         paint: Paint,
         *,
         interrupt: Callable[[], None],
+        desk: anyio.Lock | None = None,
         keeps: bool = True,
         err: bool = False,
     ) -> None:
         self._reader = reader
         self._paint = paint
         self._interrupt = interrupt
+        self._desk = desk or anyio.Lock()
         self._keeps = keeps
         self._err = err
 
     async def decide(self, ask: Ask) -> Verdict:
         """See `Approver.decide`."""
+        async with self._desk:
+            return await self._decide(ask)
+
+    async def _decide(self, ask: Ask) -> Verdict:
         for line in self._question(ask):
             click.echo(line, err=self._err)
         while True:

@@ -11,6 +11,7 @@ from hilt.app.config import Config
 from hilt.cli.approver import TerminalApprover
 from hilt.cli.chat_lists import JOBS_HEAD, TASKS_HEAD, job_rows, running_lines, task_rows
 from hilt.cli.command import HiltCommand, nearest
+from hilt.cli.elicitor import TerminalElicitor
 from hilt.cli.failure import INTERRUPTED
 from hilt.cli.flags import MCP, MODEL, SETTINGS, Invocation, takes
 from hilt.cli.output import Paint, one_line, print_table
@@ -23,6 +24,7 @@ from hilt.core.errors import ConfigError, RequestError, ToolError
 from hilt.core.session import Mode
 from hilt.core.version import VERSION
 from hilt.engine.session import Session
+from hilt.ports.elicitation import Elicitor
 
 TITLE_MAX = 60
 ABOUT_MAX = 80
@@ -51,7 +53,9 @@ def command(invocation: Invocation) -> int:
     words = {f"/{name}": slash.help for name, slash in COMMANDS.items()}
     reader = line_reader(words)
     interrupts = Interrupts()
-    approver = TerminalApprover(reader, paint, interrupt=interrupts.press, keeps=config.trusted)
+    desk = anyio.Lock()
+    approver = TerminalApprover(reader, paint, interrupt=interrupts.press, desk=desk, keeps=config.trusted)
+    elicitor = TerminalElicitor(reader, paint, interrupt=interrupts.press, desk=desk)
     progress = Progress(invocation, config)
     progress.connecting(config)
 
@@ -59,10 +63,11 @@ def command(invocation: Invocation) -> int:
         progress.done()
         words.update({f"/{name}": about for name, about in described(app) if f"/{name}" not in words})
         chat = Chat(app, config, await app.sessions.create(), reader=reader, paint=paint)
+        elicitor.aside = chat.view.aside
         await chat.talk(signals, interrupts)
         return signals.code
 
-    return with_app(config, work, approver=approver)
+    return with_app(config, work, approver=approver, services={Elicitor: elicitor})
 
 
 class Interrupts:

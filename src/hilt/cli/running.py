@@ -1,7 +1,7 @@
 """Runs a command's coroutine over the built application, with signals turned into an orderly end."""
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import anyio
@@ -43,25 +43,33 @@ class Signals:
 
 
 def with_app(
-    config: Config, work: Callable[[App, Signals], Awaitable[T]], *, approver: Approver | ViaSession | None = None
+    config: Config,
+    work: Callable[[App, Signals], Awaitable[T]],
+    *,
+    approver: Approver | ViaSession | None = None,
+    services: Mapping[type, object] | None = None,
 ) -> T:
-    """Build the application, run `work` with it and return what it returns.
+    """Build the application, run `work` with it and return what it returns; `services` as `build` takes them.
 
     Raises:
         ExitError: A signal ended it.
     """
-    return anyio.run(_run, config, work, approver)
+    return anyio.run(_run, config, work, approver, services or {})
 
 
 async def _run(
-    config: Config, work: Callable[[App, Signals], Awaitable[T]], approver: Approver | ViaSession | None
+    config: Config,
+    work: Callable[[App, Signals], Awaitable[T]],
+    approver: Approver | ViaSession | None,
+    services: Mapping[type, object],
 ) -> T:
     signals = Signals()
     out: list[T] = []
     async with anyio.create_task_group() as tasks:
         await tasks.start(signals.watch)
         with signals.scope:
-            async with build(config=config, store=config.sessions.store, approver=approver) as app:
+            store = config.sessions.store
+            async with build(config=config, store=store, approver=approver, services=services) as app:
                 out.append(await work(app, signals))
         tasks.cancel_scope.cancel()
     if not out:

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import click
@@ -150,6 +151,16 @@ class ChatView:
     def _set_status(self, text: str) -> None:
         if not self._mid_line:
             self.status.set(text)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Leave the screen to a question while the block runs."""
+        self.settle()
+        self.status.hold()
+        try:
+            yield
+        finally:
+            self.status.release()
 
     def settle(self) -> None:
         """Take the status lines away before something else is written."""
