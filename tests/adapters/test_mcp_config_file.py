@@ -151,11 +151,3 @@ def test_of_edits_at_the_same_time_none_is_lost(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert sorted(_names(path)) == sorted(f"s{n}" for n in range(12))
-
-
-def test_a_write_that_fails_leaves_no_temporary_file(tmp_path: Path) -> None:
-    target = tmp_path / "taken"
-    target.mkdir()
-    with pytest.raises(OSError, match="directory"):
-        mcp_config_file.replace_text(target, "x")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["taken"]

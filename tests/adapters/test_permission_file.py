@@ -231,7 +231,7 @@ def test_a_file_that_cannot_be_replaced_stays_and_leaves_nothing_behind(
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("hilt.adapters.permission_file.edit.os.replace", refuse)
+    monkeypatch.setattr("hilt.adapters._files.os.replace", refuse)
     with pytest.raises(ConfigError, match="cannot be written: No space left"):
         add_allow(str(path), "A", shown="x.yaml")
     assert path.read_text() == "model: a\n"

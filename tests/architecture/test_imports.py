@@ -13,7 +13,7 @@ from tests.architecture.source import PACKAGE, ROOT, imported, modules
 # They load what is heavy, or what one command alone needs, at the moment it is needed.
 ON_DEMAND = {"__init__.py", "cli/main.py", "app/build.py", "core/args.py", "core/schema.py"}
 
-SHARED_BY_ADAPTERS = ("_process", "_http")
+SHARED_BY_ADAPTERS = ("_files", "_process", "_http")
 
 
 def _loads(node: ast.AST) -> TypeGuard[ast.Call | ast.Import | ast.ImportFrom]:

@@ -26,7 +26,7 @@ PORT_OF: dict[str, str] = {
     "task": "task",
     "workspace": "workspace",
 }
-SHARED = {"__init__", "_process", "_http", "_supervisor"}
+SHARED = {"__init__", "_files", "_process", "_http", "_supervisor"}
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager", "data", "info"}
 ALLOWED_NAMES = {"src/hilt/mcp/manager.py"}  # the noun is McpManager
 

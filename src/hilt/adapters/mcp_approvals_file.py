@@ -1,14 +1,13 @@
 """Keeps which entries of which project the user has approved, as digests in the state directory."""
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from filelock import FileLock, Timeout
 
+from hilt.adapters._files import replace_file
 from hilt.core.errors import ConfigError
 from hilt.core.mcp import McpServerSpec
 from hilt.core.mcp_entry import entry_digest
@@ -60,17 +59,8 @@ class McpApprovals:
         }
 
     def _write(self, projects: Mapping[str, object]) -> None:
-        descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{FILE_NAME}.")
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"version": 1, "projects": projects}, file, ensure_ascii=True, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self._path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        document = {"version": 1, "projects": projects}
+        replace_file(self._path, json.dumps(document, ensure_ascii=True, indent=1).encode())
 
 
 def _key(project: Path) -> str:

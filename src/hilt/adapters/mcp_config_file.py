@@ -1,7 +1,5 @@
 """Reads and edits `mcp.toml`: comments, order and format stay; of two edits at once none is lost."""
 
-import os
-import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +10,7 @@ from filelock import FileLock, Timeout
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT
 
+from hilt.adapters._files import replace_file
 from hilt.core.errors import ConfigError
 from hilt.core.mcp import McpServerSpec, ServerOrigin, same_name_key
 from hilt.core.mcp_entry import parse_entry, parse_servers
@@ -134,28 +133,10 @@ def _edit(
             after = tomlkit.dumps(document)
             if after != before:
                 parse_servers(_document(after, shown), source=shown, origin=origin)
-                replace_text(path, after)
+                replace_file(path, after.encode("utf-8"))
     except Timeout:
         raise ConfigError("another process edits the file; try again", source=shown) from None
     except TOMLKitError as exc:
         raise ConfigError(f"cannot be edited: {exc}", source=shown) from None
     except OSError as exc:
         raise ConfigError(f"cannot be written: {exc.strerror}", source=shown) from exc
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Replace the file in one step, keeping its mode; a new one is for its owner alone."""
-    real = path.resolve()
-    descriptor, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if real.exists():
-            temporary.chmod(real.stat().st_mode & 0o777)
-        temporary.replace(real)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -1,9 +1,7 @@
 """Adds one allow to a settings file, so that everything else in it stays as it was written."""
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
@@ -15,6 +13,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from hilt.adapters._files import replace_file
 from hilt.adapters.permission_file.reading import read_settings, rules_of
 from hilt.core.errors import ConfigError
 from hilt.core.permission import Effect, Scope
@@ -40,7 +39,8 @@ def add_allow(path: str, rule: str, *, shown: str) -> None:
         with FileLock(target.with_name(f".{target.name}.lock"), timeout=LOCK_WAIT_S):
             text = read_settings(path, shown=shown) or ""
             if rule not in _allows(parse_yaml(text, source=shown), shown):
-                _replace(target.resolve(), with_allow(text, rule, shown=shown))
+                content = with_allow(text, rule, shown=shown).encode("utf-8")
+                replace_file(target, content, new_mode=0o644)
     except Timeout:
         raise ConfigError("is being changed by another process; try again", source=shown) from None
     except OSError as exc:
@@ -50,21 +50,6 @@ def add_allow(path: str, rule: str, *, shown: str) -> None:
 def _allows(document: Located, shown: str) -> list[str]:
     rules = rules_of(document, scope=Scope.LOCAL_PROJECT, source=shown)
     return [format_rule(rule) for rule in rules if rule.effect is Effect.ALLOW]
-
-
-def _replace(target: Path, text: str) -> None:
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def with_allow(text: str, rule: str, *, shown: str) -> str:
