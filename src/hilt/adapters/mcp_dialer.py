@@ -3,12 +3,10 @@
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
-import httpx2
 
 from hilt.adapters._http import shared_ssl_context
 from hilt.adapters.mcp_channel import ChannelState
@@ -18,6 +16,7 @@ from hilt.adapters.mcp_http import HttpWire
 from hilt.adapters.mcp_replies import ClientReplies
 from hilt.adapters.mcp_sse import SseWire
 from hilt.adapters.mcp_stdio import StdioWire
+from hilt.adapters.mcp_transport import OriginTransport
 from hilt.adapters.mcp_wire import Wire
 from hilt.core.mcp import McpLimits, McpServerSpec
 from hilt.core.mcp import Protocol as Era
@@ -25,9 +24,6 @@ from hilt.core.redaction import Redactor
 from hilt.ports.mcp import Fault, McpFault, NotificationHandler
 
 logger = logging.getLogger(__name__)
-
-LIMITS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
-"""Calls that hang may not keep others from a connection; as many as often run at once are kept alive."""
 
 
 class SdkDialer:
@@ -140,11 +136,8 @@ class SdkDialer:
                     limits=self._limits,
                 )
             case kind:
-                transport = httpx2.AsyncHTTPTransport(
-                    verify=shared_ssl_context() if spec.url.lower().startswith("https") else False,
-                    trust_env=False,
-                    limits=LIMITS,
-                )
+                secure = spec.url.lower().startswith("https")
+                transport = OriginTransport(tls=shared_ssl_context() if secure else None)
                 wire = SseWire if kind == "sse" else HttpWire
                 return wire(spec, transport=transport, limits=self._limits)
 
