@@ -9,6 +9,7 @@ from hilt.ports.mcp import Fault, McpFault
 from tests.mcp_servers.far import ANSWER, TEXT, connected, events, fault_of_call
 from tests.mcp_servers.kit import SDK_SERVER, call, http_spec, mounted, serving, tool_of
 from tests.mcp_servers.raw_http import (
+    INITIALIZED,
     Answer,
     Received,
     hangs,
@@ -50,6 +51,25 @@ async def test_configured_headers_go_with_every_request() -> None:
     async with connected(headers={"Authorization": "Bearer t", "X-A": "1"}, tools__call=says(TEXT)) as (c, server):
         await c.request("tools/call", {"name": "t"}, timeout_s=5)
     assert [(r.headers["authorization"], r.headers["x-a"]) for r in server.received] == [("Bearer t", "1")] * 2
+
+
+@pytest.mark.req("MCP-24")
+async def test_cookies_that_a_server_sets_come_back_to_it_alone() -> None:
+    sticky = says(INITIALIZED, head="Set-Cookie: node=7; Path=/mcp\r\nSet-Cookie: other=8; Path=/elsewhere\r\n")
+    async with connected(initialize=sticky, tools__call=says(TEXT)) as (connection, server):
+        await connection.request("tools/call", {"name": "t"}, timeout_s=5)
+        assert server.received[-1].headers["cookie"] == "node=7"
+    async with connected(tools__call=says(TEXT)) as (connection, server):
+        await connection.request("tools/call", {"name": "t"}, timeout_s=5)
+        assert "cookie" not in server.received[-1].headers
+
+
+@pytest.mark.req("MCP-09")
+async def test_the_sender_of_a_request_is_named_and_may_be_configured() -> None:
+    for headers, name in (({}, "python-httpx2/"), ({"User-Agent": "mine"}, "mine")):
+        async with connected(headers=headers, tools__call=says(TEXT)) as (connection, server):
+            await connection.request("tools/call", {"name": "t"}, timeout_s=5)
+            assert server.received[-1].headers["user-agent"].startswith(name)
 
 
 @pytest.mark.req("MCP-24", "MCP-25")

@@ -43,8 +43,6 @@ class SdkDialer:
         limits: McpLimits | None = None,
         elicits: bool = False,
     ) -> None:
-        # At INFO it would write every URL, with the secrets that a query may hold.
-        logging.getLogger("httpx2").setLevel(logging.WARNING)
         self._tasks = tasks
         self._root = root
         self._environment = environment or {}

@@ -15,6 +15,7 @@ from hilt.ports.mcp import Fault, McpFault
 
 EVENT_STREAM: Final = "text/event-stream"
 REDIRECTS_MAX: Final = 3
+USER_AGENT: Final = f"python-httpx2/{httpx2.__version__}"
 _NOT_SENT = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -26,38 +27,40 @@ _NOT_SENT = (
 
 
 class HttpRequests:
-    """Sends requests to one server's origin, with the headers of its entry."""
+    """Sends requests to one server's origin, with the headers of its entry and the cookies that it has set.
+
+    They go to the transport at once: of what `httpx2.AsyncClient` does in between, only the cookies are wanted here.
+    """
 
     def __init__(
         self, spec: McpServerSpec, *, transport: httpx2.AsyncBaseTransport, limits: McpLimits | None = None
     ) -> None:
         self.url = httpx2.URL(spec.url)
-        self._configured = {k.strip().lower(): v for k, v in spec.headers.items()}
-        self._client = httpx2.AsyncClient(
-            transport=transport,
-            timeout=httpx2.Timeout(None, connect=spec.connect_timeout_s),
-            follow_redirects=False,
-            trust_env=False,
-        )
+        self._fixed = {
+            "connection": "keep-alive",
+            "user-agent": USER_AGENT,
+            **{k.strip().lower(): v for k, v in spec.headers.items()},
+            "accept": f"application/json, {EVENT_STREAM}",
+            "accept-encoding": "identity",
+            "content-type": "application/json",
+        }
+        self._transport = transport
+        self._cookies = httpx2.Cookies()
+        self._bounds = {"timeout": httpx2.Timeout(None, connect=spec.connect_timeout_s).as_dict()}
         # A server that a session's creator brought may not point anywhere else, not even within its origin.
         self._redirects = 0 if spec.origin == "client" else REDIRECTS_MAX
         self.max_bytes = (limits or McpLimits()).message_max_bytes
 
     def headers(self, *layers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers of a request: the entry's own, ours, then each layer; later ones win."""
-        merged = {
-            **self._configured,
-            "accept": f"application/json, {EVENT_STREAM}",
-            "accept-encoding": "identity",
-            "content-type": "application/json",
-        }
+        merged = dict(self._fixed)
         for layer in layers:
             merged.update(layer)
         return merged
 
     async def aclose(self) -> None:
         """Close every socket."""
-        await self._client.aclose()
+        await self._transport.aclose()
 
     @asynccontextmanager
     async def opened(
@@ -71,13 +74,17 @@ class HttpRequests:
         url = url or self.url
         try:
             for _ in range(self._redirects + 1):
-                async with self._client.stream(verb, url, content=body, headers=headers) as response:
+                response = await self._sent(verb, url, body, headers)
+                try:
+                    self._cookies.extract_cookies(response)
                     target = _redirect(url, response)
                     if target is None:
                         if response.headers.get("content-encoding", "identity").lower() != "identity":
                             raise McpFault(Fault.PROTOCOL, "the answer is compressed, which was not asked for")
                         yield response
                         return
+                finally:
+                    await response.aclose()
                 url = target
             most = f"more than {self._redirects} redirects" if self._redirects else "a redirect is not followed here"
             raise McpFault(Fault.PROTOCOL, most)
@@ -87,6 +94,16 @@ class HttpRequests:
             raise McpFault(Fault.NOT_SENT, "the request cannot be written: URL or header is malformed") from exc
         except httpx2.HTTPError as exc:
             raise McpFault(Fault.CUT, f"the connection was cut ({type(exc).__name__})") from exc
+
+    async def _sent(
+        self, verb: str, url: httpx2.URL, body: bytes | None, headers: Mapping[str, str]
+    ) -> httpx2.Response:
+        request = httpx2.Request(
+            verb, url, headers=headers, cookies=self._cookies, content=body, extensions=self._bounds
+        )
+        response = await self._transport.handle_async_request(request)
+        response.request = request
+        return response
 
     async def body(self, response: httpx2.Response) -> bytes:
         """Return the body.

@@ -6,7 +6,7 @@ many calls at once costs more than the calls. Here all lead to one origin, so th
 
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from functools import partial
 from typing import Any, Final, cast
@@ -134,12 +134,13 @@ class _Body(httpx2.AsyncByteStream):
 
     def __init__(self, answer: httpcore2.Response, give_back: Callable[[], Awaitable[None]]) -> None:
         self._answer = answer
+        self._stream = cast(AsyncIterable[bytes], answer.stream)
         self._give_back = give_back
         self._open = True
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _same_errors():
-            async with aclosing(self._answer.aiter_stream()) as pieces:
+            async with aclosing(cast(AsyncGenerator[bytes], aiter(self._stream))) as pieces:
                 async for piece in pieces:
                     yield piece
 
