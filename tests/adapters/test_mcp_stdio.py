@@ -247,3 +247,32 @@ async def test_a_command_with_a_zero_byte_is_an_error_of_that_server() -> None:
     with pytest.raises(McpFault, match="cannot start the command"):
         async with dialled(stdio_spec("a\0b")):
             pytest.fail("it connected")
+
+
+ECHO = """
+import json, os
+
+facts = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "n", "version": "1"}}
+rest = b""
+while chunk := os.read(0, 1 << 20):
+    *lines, rest = (rest + chunk).split(b"\\n")
+    for message in map(json.loads, lines):
+        if "id" in message:
+            size = len(message["params"].get("text", ""))
+            result = facts if message["method"] == "initialize" else {"size": size}
+            os.write(1, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode() + b"\\n")
+"""
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+async def test_calls_at_once_arrive_whole(size: int) -> None:
+    answers: list[object] = []
+    async with dialled(stdio_spec(sys.executable, "-c", ECHO, protocol="handshake")) as connection:
+
+        async def ask() -> None:
+            answers.append(await connection.request("echo", {"text": "x" * size}, timeout_s=10))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(ask)
+    assert answers == [{"size": size}] * 8

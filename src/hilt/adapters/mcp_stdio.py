@@ -25,6 +25,7 @@ STDERR_LINES: Final = 20
 EXIT_WAIT_S: Final = 0.3
 CLOSE_WAIT_S: Final = 2.0
 QUEUE: Final = 1000
+WRITE_BYTES: Final = 64 * 1024
 _HEAD_BYTES: Final = 256
 _BASE_NAMES: Final = frozenset({"PATH", "HOME", "USER", "SHELL", "TERM", "TZ", "LANG", "TMPDIR", "TEMP", "TMP"})
 _WINDOWS_NAMES: Final = frozenset(
@@ -73,6 +74,16 @@ class _Tail:
     def lines(self) -> str:
         text = self._kept.decode("utf-8", "replace")
         return "\n".join([line for line in text.splitlines() if line.strip()][-STDERR_LINES:])
+
+
+def _with_next(line: bytes, outgoing: MemoryObjectReceiveStream[bytes]) -> bytes:
+    """Return the line with those that wait behind it: each write of its own wakes the server once more."""
+    lines, size = [line], len(line)
+    with suppress(anyio.WouldBlock, anyio.EndOfStream):
+        while size < WRITE_BYTES:
+            lines.append(outgoing.receive_nowait())
+            size += len(lines[-1])
+    return b"".join(lines)
 
 
 class StdioWire:
@@ -162,7 +173,7 @@ class StdioWire:
         stdin = cast(PipeWriter, tree.stdin)
         try:
             async for line in outgoing:
-                await stdin.send(line)
+                await stdin.send(_with_next(line, outgoing))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             self._ended.set()
 
