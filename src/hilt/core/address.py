@@ -7,13 +7,14 @@ a form that is allowed: what browsers and libraries read in different ways is re
 import re
 import unicodedata
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Final
 from urllib.parse import quote
 
 import idna
+
+from hilt.core.frozen import frozen
 
 URL_MAX_BYTES: Final = 8192
 HOST_MAX_CHARS: Final = 253
@@ -109,7 +110,7 @@ class UrlRefusedError(ValueError):
         self.rule = rule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MediaUrl:
     """A URL that passed, in the one form that is sent.
 

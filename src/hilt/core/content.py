@@ -5,13 +5,15 @@ Bytes are base64 text as they came, so that a size can be judged before anything
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from typing import ClassVar, Literal
+
+from hilt.core.frozen import frozen
 
 PartKind = Literal["text", "image", "audio", "resource_link", "embedded_resource", "structured"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TextPart:
     """Plain text."""
 
@@ -20,7 +22,7 @@ class TextPart:
     audience: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImagePart:
     """An image; `data` is base64, `mime_type` one of image/png, jpeg, gif, webp."""
 
@@ -30,7 +32,7 @@ class ImagePart:
     audience: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AudioPart:
     """Sound; `data` is base64."""
 
@@ -40,7 +42,7 @@ class AudioPart:
     audience: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResourceLinkPart:
     """A reference to a resource by URI; never followed by itself."""
 
@@ -55,7 +57,7 @@ class ResourceLinkPart:
     audience: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EmbeddedResourcePart:
     """A resource inside the result: `text`, or `blob` as base64."""
 
@@ -67,7 +69,7 @@ class EmbeddedResourcePart:
     audience: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StructuredPart:
     """A JSON value."""
 

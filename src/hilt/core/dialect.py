@@ -6,7 +6,9 @@ Canonical is the catalog's name, wire is what a provider is sent (providers.md s
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from hilt.core.frozen import frozen
 
 WIRE_NAME_MAX_CHARACTERS = 64
 HASH_DIGITS = 8
@@ -16,7 +18,7 @@ HEAD_CHARACTERS = CUT_CHARACTERS - TAIL_CHARACTERS - 1
 GENERIC = "generic"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NameRule:
     """The characters that a profile takes in a name: patterns of the first one and of the others."""
 
@@ -73,7 +75,7 @@ def wire_name(name: str, profile: str) -> str:
     return f"{repaired}_{digest[:HASH_DIGITS]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WireNames:
     """The names of one list of tools in both directions; `withheld` holds canonical ones not to be sent."""
 

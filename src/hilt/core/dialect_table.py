@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from hilt.core.frozen import frozen
 
 
 class Act(StrEnum):
@@ -70,7 +71,7 @@ LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]")
 PROPERTY_KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Dialect:
     """One profile. `acts` is by keyword, `others` for every other; `keys`: property keys have a form to keep to.
 

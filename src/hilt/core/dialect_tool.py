@@ -1,7 +1,7 @@
 """One tool as one provider is sent it, or the reason why it is not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
@@ -11,6 +11,7 @@ from hilt.core.dialect_root import object_root
 from hilt.core.dialect_schema import Rewriter
 from hilt.core.dialect_table import Dialect, dialect_of
 from hilt.core.errors import InvalidSpecError
+from hilt.core.frozen import frozen
 from hilt.core.schema import check_schema
 from hilt.core.tool import ToolSpec, canonical_json
 
@@ -21,7 +22,7 @@ TOLD_MAX_CHARS: Final = 500
 _TOLD: Final = "\n\nNot in the schema: "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FittedTool:
     """A tool for one provider. `spec` None: it is withheld, and the last of `repairs` says why.
 

@@ -1,11 +1,11 @@
 """How much of the tools a model request lists: decided once for a session, by what the full list would cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from hilt.core.errors import ConfigError
+from hilt.core.frozen import frozen
 from hilt.core.tool import ToolSpec
 
 BYTES_PER_TOKEN = 4
@@ -21,7 +21,7 @@ class Tier(StrEnum):
     SEARCH = "search"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DisclosureSetup:
     """When tools are not listed in full.
 

@@ -4,14 +4,15 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import ClassVar
 
+from hilt.core.frozen import frozen
 from hilt.core.session import StopReason, Usage
 from hilt.core.tool import ToolResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunStart:
     """A prompt was taken."""
 
@@ -21,7 +22,7 @@ class RunStart:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TurnStart:
     """A model request is about to be sent."""
 
@@ -29,7 +30,7 @@ class TurnStart:
     tools: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TurnTokens:
     """Tokens of a turn's tools: definitions as listed, full specs given so far, results of the turn.
 
@@ -45,7 +46,7 @@ class TurnTokens:
     saved: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TurnEnd:
     """A model request and its calls are done; `calls` is their number."""
 
@@ -55,7 +56,7 @@ class TurnEnd:
     tokens: TurnTokens | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MessageDelta:
     """Text as the model sends it."""
 
@@ -63,7 +64,7 @@ class MessageDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReasoningDelta:
     """Reasoning as the model sends it."""
 
@@ -71,7 +72,7 @@ class ReasoningDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolCallTaken:
     """A call is taken up; `args` is the model's own text."""
 
@@ -81,7 +82,7 @@ class ToolCallTaken:
     args: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HookRan:
     """One hook ran; `outcome` is allow, ask, deny, block, context, failed or finding."""
 
@@ -95,7 +96,7 @@ class HookRan:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AskOpened:
     """A person is asked; `arguments` have secrets masked and at most 4,096 bytes as JSON text."""
 
@@ -109,7 +110,7 @@ class AskOpened:
     child: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AskClosed:
     """An ask got its verdict: allow_once, allow_always, deny, or retracted."""
 
@@ -121,7 +122,7 @@ class AskClosed:
     remembered: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolStart:
     """Execution begins; `read_only` says whether others may overlap."""
 
@@ -131,7 +132,7 @@ class ToolStart:
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolProgress:
     """A running call reports; `total` None means unknown."""
 
@@ -142,7 +143,7 @@ class ToolProgress:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolEnd:
     """Execution ended."""
 
@@ -153,7 +154,7 @@ class ToolEnd:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolSettled:
     """The settled result."""
 
@@ -164,7 +165,7 @@ class ToolSettled:
     code: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Notice:
     """A fact for the model or the client."""
 
@@ -173,7 +174,7 @@ class Notice:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunResult:
     """The end of a run: nothing of it follows."""
 
@@ -205,7 +206,7 @@ EventBody = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Event:
     """One event in its envelope."""
 

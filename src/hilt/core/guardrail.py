@@ -1,9 +1,9 @@
 """Guardrails as values: which data a reviewer sees, and what it found (permissions-hooks.md section 10)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from hilt.core.frozen import frozen
 from hilt.core.hook import OnFailure
 from hilt.core.tool import ToolResult
 
@@ -14,7 +14,7 @@ Payload = Mapping[str, object] | ToolResult
 REVIEW_TIMEOUT_S = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GuardrailRule:
     """Which calls are reviewed and what a finding does.
 
@@ -29,7 +29,7 @@ class GuardrailRule:
     reviewer: str = "patterns"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """What a reviewer objects to; the reason quotes nothing of the data."""
 

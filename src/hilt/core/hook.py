@@ -1,12 +1,13 @@
 """Hooks as values and as JSON: the event that a hook sees, the answer that it gives."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final, Literal
 
 from hilt.core.content import Part, part_from_json
 from hilt.core.errors import HookFailedError
+from hilt.core.frozen import frozen
 from hilt.core.pattern import compile_name
 from hilt.core.tool import ToolResult
 
@@ -28,7 +29,7 @@ BLOCKS_ON_FAILURE = frozenset({HookEvent.SESSION_START, HookEvent.USER_PROMPT_SU
 TIMEOUT_DEFAULT_S = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HookInput:
     """What a hook is told. `tool_response` is None before execution; `agent_id` is "" for the main agent."""
 
@@ -45,7 +46,7 @@ class HookInput:
     agent_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResultRewrite:
     """What a post-hook puts in place of a result; None keeps that part of it."""
 
@@ -54,7 +55,7 @@ class ResultRewrite:
     parts: tuple[Part, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HookAnswer:
     """A hook's answer in hilt's own form; the default says nothing."""
 

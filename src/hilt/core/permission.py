@@ -1,9 +1,11 @@
 """Rules: what they are, what they match, and what was decided (permissions-hooks.md sections 1 to 3)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal
+
+from hilt.core.frozen import frozen
 
 
 class Effect(StrEnum):
@@ -25,7 +27,7 @@ class Scope(StrEnum):
     BUILTIN_DEFAULT = "BuiltinDefault"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PermissionRule:
     """One rule as written: `tool` pattern, `body` between the brackets (None without any), effect, origin.
 
@@ -44,7 +46,7 @@ class PermissionRule:
 SubjectKind = Literal["text", "path", "command"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Subject:
     """One value of a call that patterns are held against.
 
@@ -64,7 +66,7 @@ class Subject:
     loose: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Subjects:
     """What a call shows to patterns: unnamed subjects (None: no unnamed pattern matches) and named ones.
 
@@ -75,7 +77,7 @@ class Subjects:
     named: Mapping[str, tuple[Subject, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Decision:
     """The verdict on a call and the rule that caused it; `rule` None means the mode or the want of a rule."""
 

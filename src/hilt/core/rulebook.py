@@ -1,9 +1,10 @@
 """The decision on a call: rules, mode and grants in, one effect and its reason out."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
+from hilt.core.frozen import frozen
 from hilt.core.pattern import compile_name
 from hilt.core.permission import Decision, Effect, PermissionRule, Scope, Subject, Subjects
 from hilt.core.rule_index import NONE, Places, RuleIndex
@@ -18,7 +19,7 @@ _NO_KEYS: Final = frozenset[str]()
 _EFFECTS: Final = {effect: rank for rank, effect in enumerate(Effect)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SubjectVerdict:
     """What the rules say of one subject; `lost` are the other rules that match it, strongest scope first."""
 
@@ -29,7 +30,7 @@ class SubjectVerdict:
     lost: tuple[PermissionRule, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Explanation:
     """A decision and what led to it, a verdict for each unnamed subject, or one for the whole call."""
 

@@ -1,11 +1,12 @@
 """A conversation and its legal changes of state: ids, modes, messages, limits, stop reasons, the stored record."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import NewType
 
 from hilt.core.content import Part
+from hilt.core.frozen import frozen
 from hilt.core.tool import ToolCall, ToolResult
 
 SessionId = NewType("SessionId", str)
@@ -61,7 +62,7 @@ LEGAL_CHANGES: frozenset[tuple[SessionState, SessionState]] = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Usage:
     """Tokens of model requests; absent numbers are 0."""
 
@@ -84,7 +85,7 @@ class Usage:
         return self.input + self.output
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Limits:
     """Ends of a run; None means no limit."""
 
@@ -122,7 +123,7 @@ class Limits:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UserMessage:
     """What the user, a hook or a notice says to the model; `typed` is what a command was typed as, "" without one."""
 
@@ -132,7 +133,7 @@ class UserMessage:
     typed: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AssistantMessage:
     """One answer of the model; `calls` keep the model's own argument text."""
 
@@ -142,14 +143,14 @@ class AssistantMessage:
     reasoning_signature: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolMessage:
     """The results of one answer's calls, in the order of the calls, one for each."""
 
     results: tuple[ToolResult, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SummaryMessage:
     """What stands for older turns after a compaction."""
 
@@ -159,7 +160,7 @@ class SummaryMessage:
 Message = UserMessage | AssistantMessage | ToolMessage | SummaryMessage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ToolFilter:
     """Which tools may be seen; globs over catalog names, `allow` None means all."""
 
@@ -167,7 +168,7 @@ class ToolFilter:
     deny: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PendingAsk:
     """An ask that waits for a verdict, as it is stored with the session."""
 
@@ -180,7 +181,7 @@ class PendingAsk:
     rememberable: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SessionRecord:
     """The stored form of a session, replaced as a whole.
 

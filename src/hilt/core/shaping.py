@@ -3,7 +3,7 @@
 Only plain text is cut. A structured result over the cap fails closed: `structured.py` has what is said instead.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 from hilt.core.content import (
@@ -16,6 +16,7 @@ from hilt.core.content import (
     base64_size,
 )
 from hilt.core.errors import ErrorCode
+from hilt.core.frozen import frozen
 from hilt.core.structured import HEAVY, Found, Origin, find_json, outweighs, too_large
 from hilt.core.tool import ToolResult, canonical_json
 
@@ -41,7 +42,7 @@ class Keep(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Shaped:
     """A result as the model gets it.
 

@@ -6,11 +6,12 @@ A cut in the middle of JSON reads like an answer and is none, so nothing of it i
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from hilt.core.content import EmbeddedResourcePart, StructuredPart, TextPart
 from hilt.core.errors import ErrorCode, ToolError
+from hilt.core.frozen import frozen
 from hilt.core.json_reader import read_shape
 from hilt.core.json_shape import Shape
 from hilt.core.json_value import json_text
@@ -30,7 +31,7 @@ _NARROWING_WORDS: Final = """
 _NARROWING: Final = frozenset(_NARROWING_WORDS.split())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Origin:
     """Which call a result is of, as far as it decides how the result is shaped.
 
@@ -52,7 +53,7 @@ class Origin:
     arguments: Mapping[str, object] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Found:
     """That a result is structured: its JSON text and shape, None where no JSON could be read in it."""
 

@@ -3,10 +3,10 @@
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from hilt.core.errors import CatalogFault, DuplicateToolError, InvalidSpecError
+from hilt.core.frozen import frozen
 from hilt.core.session import Mode
 from hilt.core.tool import ToolSpec
 from hilt.ports.tool import Tool
@@ -19,7 +19,7 @@ MCP_FAMILIES = frozenset({"mcp", CLIENT_FAMILY})
 DEFAULT_FAMILY = "core"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Entry:
     """A tool in the catalog, with what calls need of it looked up once."""
 
@@ -31,7 +31,7 @@ class Entry:
     advertised: Callable[[], ToolSpec] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Description:
     """What `describe` tells; `withdrawn` is the reason, None while the tool is listed."""
 

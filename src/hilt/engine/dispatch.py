@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.event import ToolCallTaken, ToolEnd, ToolProgress, ToolStart
+from hilt.core.frozen import frozen
 from hilt.core.tool import ToolCall, ToolResult
 from hilt.engine.emitter import Emitter
 from hilt.engine.gate import Gate, TurnView
@@ -22,7 +23,7 @@ CALL_TIMEOUT_S = 600.0
 CONCURRENT_MAX = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DispatchOptions:
     """How calls run; `timeouts` maps globs of tool names to seconds and wins over a tool's own deadline."""
 

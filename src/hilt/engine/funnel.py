@@ -1,9 +1,10 @@
 """Puts the stages of the funnel together for one conversation: the same way for a session and for a bare agent."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hilt.core.disclosure import DisclosureSetup
+from hilt.core.frozen import frozen
 from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
 from hilt.core.session import Limits
@@ -27,7 +28,7 @@ from hilt.ports.store import ToolCallRecorder
 from hilt.ports.tool import Environment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Parts:
     """What a funnel is made of. `keep` retains an uncut text; `lost_servers` are client MCP servers of a past life."""
 
@@ -54,7 +55,7 @@ class Parts:
     retry_delays_s: Sequence[float] = RETRY_DELAYS_S
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Funnel:
     """The stages of one conversation."""
 

@@ -6,10 +6,11 @@ that the phases are planned on decoded arguments; the rest is taken phase by pha
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 
 from hilt.core.errors import ErrorCode, ToolError
+from hilt.core.frozen import frozen
 from hilt.core.hook import HookEvent, HookInput
 from hilt.core.permission import Decision, Effect, PermissionRule, Subject, Subjects
 from hilt.core.rulebook import RuleBook, worst
@@ -29,7 +30,7 @@ from hilt.ports.workspace import Workspace
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TurnView:
     """What held when the model request was built, and so holds for all calls of its answer.
 
@@ -47,7 +48,7 @@ class TurnView:
     canonical: Callable[[ToolCall, ToolSpec], ToolCall] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GateSetup:
     """Who is asked for, as hooks are told; `lost_servers` brought tools before the session was opened again."""
 

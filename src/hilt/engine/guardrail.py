@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import anyio
 
 from hilt.core.event import HookRan
+from hilt.core.frozen import frozen
 from hilt.core.guardrail import REVIEW_TIMEOUT_S, Direction, Finding, GuardrailRule, Payload
 from hilt.core.pattern import compile_name
 from hilt.engine.emitter import Emitter
@@ -15,7 +15,7 @@ from hilt.ports.guardrail import Reviewer
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Guardrail:
     """A rule with the reviewer that it names."""
 

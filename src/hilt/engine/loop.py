@@ -9,6 +9,7 @@ import anyio
 from hilt.core.disclosure import DisclosureSetup
 from hilt.core.errors import HiltError, ModelError
 from hilt.core.event import Notice, RunResult, RunStart, TurnEnd, TurnStart
+from hilt.core.frozen import frozen
 from hilt.core.hook import HookEvent, HookInput
 from hilt.core.session import (
     AssistantMessage,
@@ -41,7 +42,7 @@ STOP_BLOCKS_MAX = 3
 WIND_UP_S = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LoopSetup:
     """Who runs. `checkpoint` stores the conversation; it is awaited after each change that must survive a crash.
 

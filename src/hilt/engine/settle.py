@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import anyio.to_thread
@@ -10,6 +9,7 @@ import anyio.to_thread
 from hilt.core.content import EmbeddedResourcePart, Part, TextPart, base64_size
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.event import ToolSettled
+from hilt.core.frozen import frozen
 from hilt.core.hook import HookEvent, HookInput
 from hilt.core.session import Mode
 from hilt.core.shaping import PLAIN, Keep, shape
@@ -33,7 +33,7 @@ def keep_nothing(text: str, *, structured: str | None = None) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SettleSetup:
     """What settling needs beside the funnel's own parts.
 

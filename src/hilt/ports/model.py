@@ -1,14 +1,15 @@
 """A model behind one method: a request in, a stream of text and finished calls out. No provider type crosses."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from hilt.core.frozen import frozen
 from hilt.core.session import Message, Usage
 from hilt.core.tool import ToolCall, ToolSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Capabilities:
     """What the model and its adapter take; `window_tokens` is the context window."""
 
@@ -18,7 +19,7 @@ class Capabilities:
     profile: str = "generic"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ModelRequest:
     """One request: the conversation so far and the tools, in their order."""
 
@@ -29,14 +30,14 @@ class ModelRequest:
     turn: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TextDelta:
     """A piece of the answer's text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReasoningText:
     """A piece of the reasoning; `signature` is the provider's seal, to be sent back unchanged."""
 
@@ -44,14 +45,14 @@ class ReasoningText:
     signature: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CallRequested:
     """A finished call; its argument text is complete and unchanged. An absent id is ""."""
 
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Answered:
     """The answer is complete: always the last item of a stream."""
 

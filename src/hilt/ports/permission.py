@@ -1,15 +1,15 @@
 """Where rules come from and who answers an ask."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from hilt.core.frozen import frozen
 from hilt.core.permission import PermissionRule
 
 VerdictKind = Literal["allow_once", "allow_always", "deny"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ask:
     """One question to a person; `arguments` is JSON text, masked, at most 4,096 bytes."""
 
@@ -24,7 +24,7 @@ class Ask:
     rememberable: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verdict:
     """A person's answer; `persist` asks for the rule to be written to the local project settings too."""
 

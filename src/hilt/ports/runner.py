@@ -1,11 +1,12 @@
 """Running commands in the workspace."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from hilt.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@frozen
 class CommandResult:
     """What a command gave. `exit_code` is None after a signal or a timeout; the streams are raw bytes.
 

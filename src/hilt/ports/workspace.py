@@ -1,10 +1,10 @@
 """Files under one root: read, find, compare-and-replace, and the memory of what a session has read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, NewType, Protocol
 
 from hilt.core.files.query import GlobFound, GlobQuery, GrepFound, GrepQuery
+from hilt.core.frozen import frozen
 
 LEDGER_MAX_FILES = 10_000
 """Files that a ledger remembers; the one longest untouched goes first."""
@@ -15,7 +15,7 @@ FileVersion = NewType("FileVersion", str)
 FileKind = Literal["file", "directory", "link", "pipe", "socket", "device"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Located:
     """A path as rules see it: `written` without links followed, `resolved` with; relative inside the root."""
 
@@ -23,7 +23,7 @@ class Located:
     resolved: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileStat:
     """What a path leads to. `kind` is never `link`: links that stay inside are followed."""
 
@@ -31,7 +31,7 @@ class FileStat:
     size_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DirEntry:
     """One name in a directory; a link is `link`, whatever it leads to."""
 
@@ -39,7 +39,7 @@ class DirEntry:
     kind: FileKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileBytes:
     """A whole file as it was at one moment."""
 
@@ -47,7 +47,7 @@ class FileBytes:
     version: FileVersion
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileWindow:
     """Some lines of a file, without their line ends (LF or CRLF), and what they belong to.
 

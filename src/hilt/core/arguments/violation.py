@@ -2,11 +2,12 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from hilt.core.arguments.example import NO_EXAMPLE, Examples
 from hilt.core.arguments.place import SHOWN_MAX_CHARS, Path, cut, locate, path_text, resolve, shown
+from hilt.core.frozen import frozen
 
 VIOLATIONS_MAX: Final = 5
 
@@ -16,7 +17,7 @@ _ALTERNATIVES_MAX: Final = 20
 _PARTS_SEARCHED_MAX: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Violation:
     """One place where a value breaks its schema, as the validator found it.
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from hilt.core.frozen import frozen
+
 
 @dataclass(frozen=True, slots=True)
 class NumberedLine:
@@ -12,7 +14,7 @@ class NumberedLine:
     matches: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GlobQuery:
     """Files below `path` that match `pattern`; of the hits, sorted, the first `limit` are kept."""
 
@@ -22,7 +24,7 @@ class GlobQuery:
     limit: int = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GrepQuery:
     """Lines that match `pattern`, with `context` lines around each; at most `limit` of them.
 
@@ -40,7 +42,7 @@ class GrepQuery:
     limit: int = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GlobFound:
     """Sorted paths, how many hits were left out, and what was passed over (`ignored` counts a tree once)."""
 
@@ -51,7 +53,7 @@ class GlobFound:
     timed_out: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileMatches:
     """The matches of one file: how many lines match, and groups of lines that follow one another."""
 
@@ -60,7 +62,7 @@ class FileMatches:
     groups: tuple[tuple[NumberedLine, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GrepFound:
     """Files with matches in order of their paths, and what was passed over; `more` says the limit was met."""
 
