@@ -21,8 +21,7 @@ from typing import (
     is_typeddict,
 )
 
-from hilt.core.arguments.place import path_text
-from hilt.core.arguments.repair import subschemas
+from hilt.core.arguments.place import path_text, subschemas
 from hilt.core.errors import ToolError
 
 T = TypeVar("T")

@@ -5,6 +5,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
+from hilt.core.check import check_schema
 from hilt.core.dialect import wire_name
 from hilt.core.dialect_finding import Repair, StrictLostError
 from hilt.core.dialect_root import object_root
@@ -12,7 +13,6 @@ from hilt.core.dialect_schema import Rewriter
 from hilt.core.dialect_table import Dialect, dialect_of
 from hilt.core.errors import InvalidSpecError
 from hilt.core.frozen import frozen
-from hilt.core.schema import check_schema
 from hilt.core.tool import ToolSpec, canonical_json
 
 CANONICAL_MAX_BYTES: Final = 256 * 1024

@@ -5,10 +5,10 @@ Validation opens nothing: every address outside the schema is answered by a sche
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Protocol
 
+from hilt.core.arguments.checked import Checked
 from hilt.core.arguments.coercion import Change, apply, changes_for, to_integer, whole_floats
 from hilt.core.arguments.decoding import Decoded, check_nesting, decode_arguments
 from hilt.core.arguments.example import Examples
@@ -70,15 +70,6 @@ class _Validator(Protocol):
     def iter_errors(self, instance: object) -> Iterable[_Error]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """Arguments that fit, what was changed to make them fit, and warnings that came up for the first time."""
-
-    arguments: dict[str, object]
-    coercions: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
 def check_schema(name: str, schema: Mapping[str, object]) -> None:
     """Check that a tool's schema is one: JSON, legal in its dialect, and able to describe an object.
 
@@ -88,8 +79,6 @@ def check_schema(name: str, schema: Mapping[str, object]) -> None:
         InvalidSpecError: It is not; the message has the path of the fault.
     """
     body = _as_json(name, schema)
-    if body == _ANY_OBJECT:
-        return  # It is right, and what tools without arguments have: they do not load the validator.
     import jsonschema_rs
 
     kinds = body.get("type", "object")
@@ -243,22 +232,8 @@ def output_violation(schema: Mapping[str, object], value: object) -> tuple[str, 
     return f"{path_text(violation.path) if violation.path else 'its root'}: {violation.message}", warnings
 
 
-class _OpenCheck(ArgumentCheck):
-    """The check of a schema that asks for nothing: such a tool loads no library."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        self.warnings = ()
-
-    def check(self, arguments: dict[str, object]) -> Checked:
-        return Checked(arguments)
-
-
 @lru_cache(maxsize=_SCHEMAS_KEPT)
 def _prepared(name: str, schema_json: str, strict_keys: bool) -> ArgumentCheck:
-    if not strict_keys and json.loads(schema_json) == _ANY_OBJECT:
-        return _OpenCheck()
     return ArgumentCheck(name, schema_json, strict_keys=strict_keys)
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from hilt.core.args import decode_as
+from hilt.core.arguments.decoding import decode_arguments
+from hilt.core.check import check_schema
 from hilt.core.content import Part, part_to_json
 from hilt.core.errors import InvalidSpecError
-from hilt.core.schema import check_schema, decode_arguments
 
 T = TypeVar("T")
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from difflib import get_close_matches
 
+from hilt.core.arguments.decoding import decode_arguments
+from hilt.core.check import Check, check_of
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.frozen import frozen
 from hilt.core.hook import HookEvent, HookInput
 from hilt.core.permission import Decision, Effect, PermissionRule, Subject, Subjects
 from hilt.core.rulebook import RuleBook, worst
-from hilt.core.schema import ArgumentCheck, decode_arguments
 from hilt.core.session import Mode
 from hilt.core.subjects import argument_subjects
 from hilt.core.tool import ToolCall, ToolSpec, canonical_json
@@ -79,7 +80,7 @@ class Gate:
         self._desk = desk
         self._guardrails = guardrails
         self._workspace = workspace
-        self._checks: dict[str, ArgumentCheck] = {}
+        self._checks: dict[str, Check] = {}
         self._keys: dict[str, tuple[str, ...]] = {}
 
     def open(self, pending: Pending, view: TurnView) -> None:
@@ -151,11 +152,11 @@ class Gate:
         text = canonical_json(checked.arguments) if notes or checked.coercions else None
         return call.with_arguments(checked.arguments, args=text)
 
-    def _check(self, entry: Entry) -> ArgumentCheck:
+    def _check(self, entry: Entry) -> Check:
         name = entry.spec.name
         check = self._checks.get(name)
         if check is None:
-            check = ArgumentCheck.of(name, entry.spec.schema_json, strict_keys=entry.source == "builtin")
+            check = check_of(name, entry.spec.schema_json, strict_keys=entry.source == "builtin")
             self._checks[name] = check
             for warning in check.warnings:
                 logger.warning("tool_schema tool=%s %s", name, warning)

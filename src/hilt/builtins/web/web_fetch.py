@@ -13,8 +13,8 @@ from hilt.core.args import Args
 from hilt.core.errors import ToolError
 from hilt.core.fetched import Fetched
 from hilt.core.permission import Subjects
-from hilt.core.subjects import url_subjects
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
+from hilt.core.url_subjects import url_subjects
 from hilt.ports.fetch import Fetcher, FetchFailedError, FetchRequest
 from hilt.ports.tool import Environment
 

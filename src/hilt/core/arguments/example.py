@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from hilt.core.arguments.place import SHOWN_MAX_CHARS, resolve
+from hilt.core.arguments.place import SHOWN_MAX_CHARS
+from hilt.core.arguments.reference import resolve
 
 NO_EXAMPLE: Final = object()
 

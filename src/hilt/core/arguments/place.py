@@ -1,12 +1,15 @@
 """Where something stands in a schema or in arguments, and how that is written for people."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
-from urllib.parse import unquote
 
 SHOWN_MAX_CHARS: Final = 100
-_REFERENCES_FOLLOWED_MAX: Final = 20
+# Keywords whose values are names with a schema each, and keywords whose values are no schemas.
+_MAPS: Final = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+)
+_PLAIN: Final = frozenset({"enum", "const", "default", "examples", "required", "dependentRequired"})
 
 Path = tuple[str | int, ...]
 
@@ -35,20 +38,20 @@ def locate(root: object, path: Sequence[str | int]) -> object:
     return node
 
 
-def pointer_steps(reference: str) -> list[str]:
-    """Return the steps of a JSON pointer in a fragment, like `#/$defs/Hall`."""
-    steps = unquote(reference.removeprefix("#")).split("/")[1:]
-    return [step.replace("~1", "/").replace("~0", "~") for step in steps]
-
-
-def resolve(node: object, schema: object) -> object:
-    """Follow references inside the document, at most 20; an open or foreign one gives an empty schema."""
-    for _ in range(_REFERENCES_FOLLOWED_MAX):
-        reference = node.get("$ref") if isinstance(node, dict) else None
-        if not isinstance(reference, str):
-            return node
-        node = locate(schema, pointer_steps(reference)) if reference.startswith("#") else {}
-    return {}
+def subschemas(schema: object) -> Iterator[dict[str, object]]:
+    """Yield every schema object inside a schema, itself included, outer before inner."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            yield node
+            for keyword, value in node.items():
+                if keyword in _MAPS and isinstance(value, dict):
+                    waiting += value.values()
+                elif keyword not in _PLAIN:
+                    waiting.append(value)
 
 
 def shown(value: object) -> str:

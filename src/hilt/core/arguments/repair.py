@@ -3,16 +3,12 @@
 A reference that leads nowhere accepts anything there, and a pattern that no engine can run is not asked.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from hilt.core.arguments.place import locate, pointer_steps
+from hilt.core.arguments.place import locate, subschemas
+from hilt.core.arguments.reference import pointer_steps
 
-# Keywords whose values are names with a schema each, and keywords whose values are no schemas.
-_MAPS: Final = frozenset(
-    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
-)
-_PLAIN: Final = frozenset({"enum", "const", "default", "examples", "required", "dependentRequired"})
 # Marks a part of a schema that asks for less than its author wrote.
 _SKIPPED: Final = "hilt: a keyword is skipped here"
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -57,22 +53,6 @@ def _children(holder: object) -> list[object]:
     if isinstance(holder, Mapping):
         return list(holder.values())
     return list(holder) if isinstance(holder, list | tuple) else []
-
-
-def subschemas(schema: object) -> Iterator[dict[str, object]]:
-    """Yield every schema object inside a schema, itself included, outer before inner."""
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, list):
-            waiting += node
-        elif isinstance(node, dict):
-            yield node
-            for keyword, value in node.items():
-                if keyword in _MAPS and isinstance(value, dict):
-                    waiting += value.values()
-                elif keyword not in _PLAIN:
-                    waiting.append(value)
 
 
 def drop_open_references(schema: dict[str, object]) -> list[str]:

@@ -6,7 +6,8 @@ from dataclasses import field
 from typing import Final
 
 from hilt.core.arguments.example import NO_EXAMPLE, Examples
-from hilt.core.arguments.place import SHOWN_MAX_CHARS, Path, cut, locate, path_text, resolve, shown
+from hilt.core.arguments.place import SHOWN_MAX_CHARS, Path, cut, locate, path_text, shown
+from hilt.core.arguments.reference import resolve
 from hilt.core.frozen import frozen
 
 VIOLATIONS_MAX: Final = 5

@@ -5,8 +5,8 @@ References that double at every step make a short schema ask for millions of che
 
 from typing import Final
 
-from hilt.core.arguments.place import locate, pointer_steps
-from hilt.core.arguments.repair import subschemas
+from hilt.core.arguments.place import locate, subschemas
+from hilt.core.arguments.reference import pointer_steps
 
 WEIGHT_MAX: Final = 4_096
 

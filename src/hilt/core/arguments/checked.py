@@ -1,0 +1,12 @@
+"""What becomes of arguments that fit their schema."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Arguments that fit, what was changed to make them fit, and warnings that came up for the first time."""
+
+    arguments: dict[str, object]
+    coercions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
