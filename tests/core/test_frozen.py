@@ -40,6 +40,14 @@ class LibrarySeat:
         return self.row < other.row
 
 
+@frozen(kw_only=False)
+class Pair:
+    """Two fields in order."""
+
+    left: int
+    right: int = 0
+
+
 @frozen
 class Nothing:
     """No fields at all."""
@@ -142,6 +150,15 @@ def test_a_value_is_matched_by_its_fields() -> None:
             pytest.fail("the hall is another")
         case Seat(row=row):
             assert row == 3
+
+
+def test_a_value_may_take_its_fields_in_order() -> None:
+    assert Pair(1, 2) == Pair(right=2, left=1) != Pair(1)
+    match Pair(3):
+        case Pair(left, right):
+            assert (left, right) == (3, 0)
+    with pytest.raises(TypeError, match=r"Pair.__init__\(\) missing 1 required positional argument: 'left'"):
+        Pair()  # type: ignore[call-arg]  # what is refused
 
 
 def test_values_without_fields_are_equal() -> None:

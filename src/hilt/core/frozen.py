@@ -1,4 +1,4 @@
-"""Values: frozen dataclasses with slots, made by keywords, that take little time to define.
+"""Values: frozen dataclasses with slots that take little time to define.
 
 `dataclass(frozen=True, slots=True, kw_only=True)` writes and compiles six methods for each class, and the hundred
 classes of a first call made that a fifth of its time. Here `__init__` alone is compiled; the other methods are
@@ -7,27 +7,40 @@ closures over the names of the fields. Fields, `replace`, `asdict` and `match` a
 
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from functools import partial
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import Any, NoReturn, TypeVar, dataclass_transform
+from typing import Any, NoReturn, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
 Method = Callable[..., object]
 
 
+@overload
+def frozen(cls: type[T], /) -> type[T]: ...
+
+
+@overload
+def frozen(*, kw_only: bool) -> Callable[[type[T]], type[T]]: ...
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-def frozen(cls: type[T]) -> type[T]:
-    """Return the class as `dataclass(frozen=True, slots=True, kw_only=True)` does.
+def frozen(cls: type[T] | None = None, /, *, kw_only: bool = True) -> type[T] | Callable[[type[T]], type[T]]:
+    """Return the class as `dataclass(frozen=True, slots=True, kw_only=True)` does; `kw_only` may be turned off.
 
     A value has no values among its bases. What a field says of `init`, `repr` and `compare` holds; one that is
     not given to `__init__` is left to `__post_init__`.
     """
-    made = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=True)(cls)
+    return partial(_value, kw_only=kw_only) if cls is None else _value(cls, kw_only=kw_only)
+
+
+def _value(cls: type[T], *, kw_only: bool) -> type[T]:
+    made = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     vars(made)["__dataclass_params__"].frozen = True  # the library asks for it where a class derives from this one
     parts = fields(made)  # type: ignore[arg-type]  # the line above made it a dataclass
     equals, hashed = _by_what_is_compared([part.name for part in parts if part.compare])
     methods = {
-        "__init__": _init(made, parts),
+        "__init__": _init(made, parts, kw_only=kw_only),
         "__repr__": _repr([part.name for part in parts if part.repr]),
         "__eq__": equals,
         "__hash__": hashed,
@@ -42,8 +55,8 @@ def frozen(cls: type[T]) -> type[T]:
     return made
 
 
-def _init(cls: type, parts: Sequence[Field[Any]]) -> Method:
-    """Return what takes the fields as keywords, sets the slots and calls `__post_init__` where there is one."""
+def _init(cls: type, parts: Sequence[Field[Any]], *, kw_only: bool) -> Method:
+    """Return what takes the fields, sets the slots and calls `__post_init__` where there is one."""
     known: dict[str, Any] = {"MISSING": MISSING}
     parameters: list[str] = []
     lines: list[str] = []
@@ -62,7 +75,7 @@ def _init(cls: type, parts: Sequence[Field[Any]]) -> Method:
         lines.append(f"set_{name}(self, {name})")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    head = ", ".join(["self", "*", *parameters] if parameters else ["self"])
+    head = ", ".join(["self", *(["*"] if parameters and kw_only else []), *parameters])
     body = "\n ".join(lines or ["pass"])
     exec(f"def __init__({head}):\n {body}", known)  # noqa: S102 - made of names of fields alone
     made: Method = known["__init__"]

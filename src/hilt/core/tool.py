@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from hilt.core.args import decode_as
@@ -10,6 +9,7 @@ from hilt.core.arguments.decoding import decode_arguments
 from hilt.core.check import check_schema
 from hilt.core.content import Part, part_to_json
 from hilt.core.errors import InvalidSpecError
+from hilt.core.frozen import frozen
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ def canonical_json(value: object) -> str:
     return _CANONICAL.encode(value)
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen(kw_only=False)
 class ToolSpec:
     """What the model sees of a tool.
 
@@ -164,7 +164,7 @@ class ToolCall:
         return ToolCall(self.id, self.name, self.args if args is None else args, arguments=arguments)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ToolResult:
     """What a call gave: text for the model, and typed parts where the tool has them."""
 

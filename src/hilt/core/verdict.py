@@ -1,9 +1,9 @@
 """What the rules say of one subject of a call, and the floors below which no allow goes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from hilt.core.frozen import frozen
 from hilt.core.permission import Effect, PermissionRule, Scope, Subject, Subjects
 from hilt.core.protected import protected
 from hilt.core.rule_index import NONE, RuleIndex
@@ -14,7 +14,7 @@ _EDITS: Final = frozenset({"Write", "Edit"})
 _SAYS: Final = {Effect.DENY: "denies it", Effect.ASK: "asks", Effect.ALLOW: "allows it"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Verdict:
     """Effect on one subject, the place of the rule behind it (or NONE), words to go before the rule's.
 

@@ -1,32 +1,33 @@
 """Running work that may refuse to end."""
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from hilt.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen(kw_only=False)
 class Finished:
     """The work returned `value`."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Raised:
     """The work raised `error`; a cancellation that it made itself counts as raised."""
 
     error: BaseException
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Overdue:
     """The deadline passed after `seconds`; the work was told to stop, and left behind if it did not."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Stopped:
     """The caller was cancelled while the work ran."""
 

@@ -1,9 +1,9 @@
 """What becomes of arguments that fit their schema."""
 
-from dataclasses import dataclass
+from hilt.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Checked:
     """Arguments that fit, what was changed to make them fit, and warnings that came up for the first time."""
 

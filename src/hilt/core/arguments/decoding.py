@@ -4,10 +4,10 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from hilt.core.errors import ToolError
+from hilt.core.frozen import frozen
 
 TEXT_MAX_BYTES: Final = 4 * 1024 * 1024
 NESTING_MAX_LEVELS: Final = 100
@@ -16,7 +16,7 @@ _RECOVERED: Final = "recovered from a JSON string"
 _MAY_HOLD_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Decoded:
     """The arguments of a call, and what was done to the text to read them."""
 

@@ -1,11 +1,9 @@
 """What a search in files is asked, and what it found; kept apart from the searching, which loads more."""
 
-from dataclasses import dataclass
-
 from hilt.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class NumberedLine:
     """One line by its number from 1, without its end; `matches` is False for context."""
 
