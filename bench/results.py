@@ -10,9 +10,9 @@ from collections.abc import Callable
 from bench.figures import Figure, Options, number
 from hilt.adapters.query_jq.query import JqQuery, jq_library
 from hilt.core.json_reader import read_shape
+from hilt.core.origin import Origin
 from hilt.core.outline import outline
 from hilt.core.shaping import shape
-from hilt.core.structured import Origin
 from hilt.core.tool import ToolResult
 
 REQ = ("RES-24", "RES-37", "RES-53")

@@ -15,8 +15,9 @@ from hilt.core.content import (
     StructuredPart,
     TextPart,
 )
+from hilt.core.origin import HEAVY, Origin, is_heavy, outweighs
 from hilt.core.shaping import CAP_BYTES, Shaped, gate_media, shape
-from hilt.core.structured import HEAVY, Origin, find_json, is_heavy, is_json_type, narrowing, outweighs
+from hilt.core.structured import find_json, is_json_type, narrowing
 from hilt.core.tool import ToolResult
 
 ROWS = [{"id": number, "name": "n" * 20} for number in range(2_000)]

@@ -3,6 +3,7 @@
 Only plain text is cut. A structured result over the cap fails closed: `structured.py` has what is said instead.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -17,7 +18,7 @@ from hilt.core.content import (
 )
 from hilt.core.errors import ErrorCode
 from hilt.core.frozen import frozen
-from hilt.core.structured import HEAVY, Found, Origin, find_json, outweighs, too_large
+from hilt.core.origin import HEAVY, Origin, outweighs
 from hilt.core.tool import ToolResult, canonical_json
 
 CAP_BYTES: Final = 25_000
@@ -84,10 +85,10 @@ def shape(result: ToolResult, *, keep: Keep, cap_bytes: int = CAP_BYTES, origin:
     reserve = len(tail.encode("utf-8")) + sum(len(line.encode()) + 1 for line in _media_lines(parts))
     handle = ""
     if len(raw) > cap_bytes - reserve:
-        found = None if result.is_error else find_json(replace(result, content=text, parts=valid), origin)
-        if found is not None:
-            whole = replace(result, content=text, parts=parts)
-            return _withheld(whole, found, keep=keep, cap_bytes=cap_bytes, origin=origin, notes=notes)
+        whole = replace(result, content=text, parts=valid)
+        withheld = _withheld(whole, parts, keep=keep, cap_bytes=cap_bytes, origin=origin, notes=notes)
+        if withheld is not None:
+            return withheld
         handle = keep(text)
         text = _cut(raw, max(cap_bytes - reserve, 0), handle)
         notes.append(f"text of {len(raw)} bytes was cut")
@@ -98,19 +99,24 @@ def shape(result: ToolResult, *, keep: Keep, cap_bytes: int = CAP_BYTES, origin:
 
 
 def _withheld(
-    result: ToolResult, found: Found, *, keep: Keep, cap_bytes: int, origin: Origin, notes: list[str]
-) -> Shaped:
-    """Return the error in place of a structured result; of its parts stay those that hold no text."""
+    result: ToolResult, parts: Sequence[Part], *, keep: Keep, cap_bytes: int, origin: Origin, notes: list[str]
+) -> Shaped | None:
+    """Return the error in place of a structured result, None for any other; of `parts` stay those without text."""
+    from hilt.core.structured import find_json, too_large
+
+    found = None if result.is_error else find_json(result, origin)
+    if found is None:
+        return None
     size = len(result.content.encode("utf-8"))
     handle = keep(result.content, structured=found.text)
     error = too_large(size, cap_bytes, found, handle, origin)
     content = error.content(origin.tool)
-    parts = tuple(part for part in result.parts if _holds_no_text(part))
-    reserve = sum(len(line.encode()) + 1 for line in _media_lines(parts))
+    kept = tuple(part for part in parts if _holds_no_text(part))
+    reserve = sum(len(line.encode()) + 1 for line in _media_lines(kept))
     if len(content.encode("utf-8", "replace")) > cap_bytes - reserve:
         content = content.encode("utf-8", "replace")[: max(cap_bytes - reserve, 0)].decode("utf-8", "ignore")
     return Shaped(
-        result=replace(result, content=content, is_error=True, parts=parts),
+        result=replace(result, content=content, is_error=True, parts=kept),
         notes=(*notes, f"JSON of {size} bytes was withheld"),
         handle=handle,
         code=str(ErrorCode.RESULT_TOO_LARGE),

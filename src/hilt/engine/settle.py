@@ -11,9 +11,9 @@ from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.event import ToolSettled
 from hilt.core.frozen import frozen
 from hilt.core.hook import HookEvent, HookInput
+from hilt.core.origin import Origin, is_heavy
 from hilt.core.session import Mode
 from hilt.core.shaping import PLAIN, Keep, shape
-from hilt.core.structured import Origin, is_heavy
 from hilt.core.tool import ToolResult
 from hilt.engine.emitter import Emitter
 from hilt.engine.guardrail import GuardrailChain

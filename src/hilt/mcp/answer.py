@@ -7,8 +7,8 @@ from typing import Final
 
 import anyio.to_thread
 
+from hilt.core.origin import HEAVY, outweighs
 from hilt.core.schema import output_violation
-from hilt.core.structured import HEAVY, outweighs
 from hilt.core.tool import ToolResult
 from hilt.mcp.content import read_result
 from hilt.mcp.failure import log_text

@@ -13,8 +13,8 @@ from hilt.core.content import StructuredPart
 from hilt.core.errors import ToolError
 from hilt.core.json_reader import read_shape
 from hilt.core.json_value import json_text
+from hilt.core.origin import HEAVY, outweighs
 from hilt.core.schema import ArgumentCheck, decode_arguments
-from hilt.core.structured import HEAVY, outweighs
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.mcp.answer import read_answer
 from hilt.mcp.failure import CallFailedError
