@@ -3,7 +3,6 @@
 Canonical is the catalog's name, wire is what a provider is sent (providers.md section 2).
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -71,8 +70,14 @@ def wire_name(name: str, profile: str) -> str:
     )
     if len(repaired) > CUT_CHARACTERS:
         repaired = f"{repaired[:HEAD_CHARACTERS]}_{repaired[-TAIL_CHARACTERS:]}"
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{repaired}_{digest[:HASH_DIGITS]}"
+    return f"{repaired}_{digest(name)}"
+
+
+def digest(text: str) -> str:
+    """Return the digits that tell what was repaired from what is repaired to the same; few names need any."""
+    import hashlib
+
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
 
 
 @frozen

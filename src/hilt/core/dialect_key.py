@@ -1,9 +1,9 @@
 """Property keys that a provider takes, and the way back from them."""
 
-import hashlib
 import re
 from collections.abc import Mapping
 
+from hilt.core.dialect import digest
 from hilt.core.dialect_table import PROPERTY_KEY
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
@@ -14,8 +14,7 @@ def wire_key(key: str) -> str:
     """Return the key itself if it fits, else one that fits and ends with a digest of it."""
     if PROPERTY_KEY.fullmatch(key):
         return key
-    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{_UNFIT.sub('_', key)[:_HEAD]}_{digest}"
+    return f"{_UNFIT.sub('_', key)[:_HEAD]}_{digest(key)}"
 
 
 def turned_back(value: object, keys: Mapping[str, str]) -> object:
