@@ -1,4 +1,4 @@
-"""What a start loads: the command line comes up without any heavy library."""
+"""What a start loads: the command line comes up without any heavy library, a first call without what it leaves out."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from bench.startup import FIRST_CALL
 from tests.architecture.source import PACKAGE
 
 HEAVY = {
@@ -19,6 +20,8 @@ HEAVY = {
     "jsonschema_rs",
     "rich",
 }
+# What hilt reads schemas, addresses and large results with: a plain first call has none of them.
+UNUSED = {"idna", "hilt.core.address", "hilt.core.schema", "hilt.core.structured"}
 
 _LOADED = "import json, sys; {}; print(json.dumps(sorted(sys.modules)))"
 _AFTER = """
@@ -61,3 +64,13 @@ def test_version_and_help_run_without_anything_heavy(argument: str) -> None:
     ran = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     *_, last = (ran.stdout + ran.stderr).splitlines()
     assert _heavy(json.loads(last)) == set()
+
+
+@pytest.mark.req("CLI-03")
+def test_a_first_call_loads_nothing_that_it_does_not_use() -> None:
+    program = f"import json, sys\n{FIRST_CALL}\nprint(json.dumps(sorted(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    names = json.loads(ran.stdout)
+    assert "anyio" in names
+    assert _heavy(names) == {"anyio"}
+    assert UNUSED.intersection(names) == set()

@@ -1,12 +1,13 @@
 """What was done to a tool to make it fit a provider."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from hilt.core.frozen import frozen
 
 FindingKind = Literal["repaired", "told", "withheld"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(kw_only=False)
 class Repair:
     """One change: where (a JSON pointer into the canonical schema), what kind, by which rule, in one sentence."""
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.event import ToolCallTaken, ToolEnd, ToolProgress, ToolStart
@@ -32,7 +32,7 @@ class DispatchOptions:
     timeouts: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@frozen(kw_only=False)
 class _Crash:
     """What a tool raised that would have ended the process."""
 
