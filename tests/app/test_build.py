@@ -60,6 +60,7 @@ async def test_nothing_is_on_by_default(tmp_path: Path) -> None:
         ({"files.read"}, READS),
         ({"files", "files.read"}, FILES),
         ({"shell"}, SHELL),
+        ({"memory"}, {*CATEGORY_TOOLS["memory"]}),
         ({"files.read", "shell"}, READS | SHELL),
     ],
 )
@@ -89,9 +90,9 @@ async def test_two_agents_of_one_process_may_have_different_categories(tmp_path:
 async def test_the_switch_of_the_shell_enables_it_and_those_of_later_categories_name_them(tmp_path: Path) -> None:
     assert await built(tmp_path, enable_shell=True) == SHELL | META
     assert await built(tmp_path, enable_builtins=True) == {*CATEGORY_TOOLS["tasks"], *META}
+    assert await built(tmp_path, enable_memory=True) == {*CATEGORY_TOOLS["memory"], *META}
     switches = {
         "enable_subagents": "agents",
-        "enable_memory": "memory",
         "enable_comms": "comms",
     }
     for switch, category in switches.items():

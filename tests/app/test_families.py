@@ -186,6 +186,20 @@ def test_families_are_registered_in_the_one_order(session: bool) -> None:
     assert families_of == ["core"] * 14 + ["mcp"] * 2 + ["client-mcp"] * session
 
 
+@pytest.mark.req("CAT-50")
+@pytest.mark.parametrize("profile", ["", "no-fs"])
+async def test_memory_and_the_user_model_stand_behind_mcp_in_their_order(tmp_path: Path, profile: str) -> None:
+    async with house(tmp_path, enable={"memory", "tasks"}, mcp_servers=[script_server(tmp_path, "far", [])]) as home:
+        session = await home.app.sessions.create(profile=profile)
+        described = {name: session.catalog.describe(name) for name in session.catalog.names}
+    found = {name: one.family for name, one in described.items() if one is not None and one.family != "core"}
+    memory = CATEGORY_TOOLS["memory"]
+    assert [name for name in session.catalog.names if name in memory] == list(memory)
+    assert {found[name] for name in memory[:7]} == {"memory"}
+    assert {found[name] for name in memory[7:]} == {"user-model"}
+    assert sorted(set(found.values()), key=list(found.values()).index) == ["mcp", "memory", "user-model"]
+
+
 @pytest.mark.req("CAT-51", "CAT-52")
 async def test_core_wins_over_all_and_a_global_server_over_a_client_one(caplog: pytest.LogCaptureFixture) -> None:
     families = Families(

@@ -11,7 +11,7 @@ WAITS = ast.Await | ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith
 # The one stage that runs tools, and adapters whose cursor or connection has a method of that name. The fault kit's
 # servers have tools of their own and know none of hilt's.
 RUNS_TOOLS = {"engine/dispatch.py"}
-RUNS_STATEMENTS = {"adapters/store_sql.py", "adapters/memory_sql.py"}
+RUNS_STATEMENTS = {"adapters/store_sql.py", "adapters/memory_sqlite.py"}
 
 
 def test_every_ring_says_what_it_is_for() -> None:

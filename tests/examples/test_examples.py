@@ -65,6 +65,13 @@ PRINTED: dict[str, list[str]] = {
         "mcp__clock__convert_time 15:30",
         "mcp__guest__convert_time 15:30",
     ],
+    "memory": [
+        "build/test-command: How to run the tests",
+        "pytest -q",
+        "Tool execution failed: 'build/test-command' has version 1, not '2'; "
+        "look at it with InspectMemory and try again",
+        "earlier: the magic number is 4711",
+    ],
     "permission_file": [
         "sees Edit, Glob, Grep, ListDir, Read, ReadResult, Write",
         "created notes/today.md: 6 bytes",
@@ -104,7 +111,6 @@ PRINTED: dict[str, list[str]] = {
 # Parameters of `build` that stand for categories which this version cannot enable, and the one for skills.
 SWITCHES = {
     "enable_subagents": "agents",
-    "enable_memory": "memory",
     "enable_comms": "comms",
 }
 LATER = {*SWITCHES}

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from hilt.app.catalog import (
     CATEGORY_TOOLS,
@@ -35,6 +36,7 @@ from hilt.engine.defaults import host_defaults
 from hilt.engine.funnel import Parts
 from hilt.engine.retained import Retained
 from hilt.engine.tool_index import SessionToolIndex
+from hilt.ports.hook import HookRunner
 from hilt.ports.model import Model
 from hilt.ports.permission import RuleSource
 from hilt.ports.query import JsonQuery
@@ -42,13 +44,40 @@ from hilt.ports.results import RetainedResults
 from hilt.ports.runner import CommandRunner
 from hilt.ports.search import Embedder, ToolIndex
 from hilt.ports.skill import SkillAuthor
-from hilt.ports.tool import Environment
+from hilt.ports.tool import Environment, Tool
 from hilt.ports.workspace import ReadLedger, Workspace
 
 logger = logging.getLogger(__name__)
 
 SessionCatalog = Callable[[SessionContext], Catalog]
 ClientTools = Callable[[Sequence[McpServerSpec]], Awaitable[Brought]]
+
+
+class ConversationHook(HookRunner, Protocol):
+    """A hook that reads the conversation."""
+
+    def bind(self, conversation: Conversation) -> None:
+        """Take the conversation."""
+        ...
+
+
+class SessionMemories(Protocol):
+    """What an application remembers (`app/memory.py`)."""
+
+    @property
+    def tools(self) -> tuple[Sequence[Tool], Sequence[Tool]]:
+        """The tools of the families `memory` and `user-model`."""
+        ...
+
+    def own(self, record: SessionRecord) -> Mapping[type, object]:
+        """Return the services of a session."""
+        ...
+
+    def review(
+        self, record: SessionRecord, model: Model, rules: RuleBook, services: Mapping[type, object]
+    ) -> Sequence[ConversationHook]:
+        """Return the hooks that only sessions of the main engine have."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +94,7 @@ class Shared:
     home: str = ""
     services: Mapping[type, object] = field(default_factory=dict)
     own: SessionServices | None = None
+    memories: SessionMemories | None = None
     layers: Sequence[ToolFilter] = ()
     load_model: Callable[[str], Model]
     session_catalog: SessionCatalog | None = None
@@ -142,7 +172,9 @@ class SessionAssembler:
         author = SkillAuthor(model=model.name)
         own = {ReadLedger: ledger, RetainedResults: retained, ToolIndex: index, SkillAuthor: author}
         made = OwnServices() if shared.own is None else shared.own.own(record)
-        services: dict[type, object] = {**own, **made.services, **shared.services}
+        memories = {} if shared.memories is None else shared.memories.own(record)
+        services: dict[type, object] = {**own, **made.services, **memories, **shared.services}
+        review = () if shared.memories is None else shared.memories.review(record, model, rulebook, services)
         env = Environment(
             workspace=None if no_files else shared.workspace,
             runner=None if no_files else shared.runner,
@@ -155,6 +187,7 @@ class SessionAssembler:
             model=model,
             env=env,
             rules=rulebook,
+            hooks=[*shared.parts.hooks, *review],
             disclosure=replace(
                 shared.disclosure,
                 window_tokens=model.capabilities.window_tokens,
@@ -168,6 +201,8 @@ class SessionAssembler:
         def bind(conversation: Conversation) -> None:
             index.bind(conversation)
             made.bind(conversation)
+            for hook in review:
+                hook.bind(conversation)
 
         async def end() -> None:
             retained.clear()

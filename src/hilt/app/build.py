@@ -19,10 +19,16 @@ from hilt.adapters.clock_system import SystemClock
 from hilt.adapters.execution_asyncio import AsyncioExecution
 from hilt.adapters.model_scripted import ScriptModel
 from hilt.adapters.permission_file import PermissionFiles
-from hilt.adapters.runner_process import ProcessPlaces, ProcessRunner, find_program, is_posix, passed_on
 from hilt.adapters.workspace_local.files import LocalWorkspace
 from hilt.app.application import App, ViaSession
-from hilt.app.assembly import SessionAssembler, SessionCatalog, Shared, disclosure_setup, settings_filter
+from hilt.app.assembly import (
+    SessionAssembler,
+    SessionCatalog,
+    SessionMemories,
+    Shared,
+    disclosure_setup,
+    settings_filter,
+)
 from hilt.app.catalog import Families, SessionContext, ToolFactory, assemble, checked_categories
 from hilt.app.config import Config
 from hilt.app.hooks import guardrails_of, hook_runners
@@ -34,10 +40,10 @@ from hilt.app.no_model import NO_MODEL
 from hilt.app.query import with_queries
 from hilt.app.root_user import auto_refusal
 from hilt.app.secrets import redactor
+from hilt.app.shell import shell_of
 from hilt.app.skills import LoadedSkills, SkillSources, load_skills
 from hilt.app.stores import Store, StoreSetup, open_store
 from hilt.app.tasks_jobs import SessionServices
-from hilt.builtins.shell import ShellPolicy, shell_tools
 from hilt.core.errors import ConfigError, HarnessFault
 from hilt.core.event import Event
 from hilt.core.mcp import McpLimits, McpServerSpec
@@ -195,7 +201,7 @@ class _Builder:
         tasks = self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
         skills = await load_skills(given.config, given.skill_sources, given.enable, root=given.root, clock=given.clock)
-        shared = await self._shared(recorder or opened.calls, skills)
+        shared = await self._shared(recorder or opened.calls, skills, self._memories(store, opened))
         receivers = () if on_event is None else (on_event,)
         host = Host(store=opened.sessions, log=opened.events, clock=given.clock, tasks=tasks, receivers=receivers)
         assembler = SessionAssembler(shared)
@@ -224,13 +230,16 @@ class _Builder:
             clock=given.clock,
         )
 
-    async def _shared(self, recorder: ToolCallRecorder, skills: LoadedSkills) -> Shared:
+    async def _shared(
+        self, recorder: ToolCallRecorder, skills: LoadedSkills, memories: SessionMemories | None
+    ) -> Shared:
         given, config = self._given, self._given.config
-        runner, shell = self._shell()
+        runner, shell = shell_of(config, given.root, enabled="shell" in given.enable, given=given.has_config)
         families = Families(
             enable=given.enable,
             shell=shell,
             web=self._web(tools=True) if "web" in given.enable else (),
+            remembering=((), ()) if memories is None else memories.tools,
             tools=given.tools,
             sources=given.sources,
             own_names=given.own_names,
@@ -275,6 +284,7 @@ class _Builder:
             home=config.home,
             services=self._services,
             own=SessionServices(given.root, clock=given.clock, starter=runner, tasks=self._tasks),
+            memories=memories,
             layers=settings_filter(config),
             load_model=self._models.get,
             session_catalog=given.session_catalog,
@@ -285,6 +295,22 @@ class _Builder:
             disclosure=disclosure_setup(config),
         )
 
+    def _memories(self, store: str | Store, opened: Store) -> SessionMemories | None:
+        """Open what is remembered, which is loaded here; None without the category."""
+        given = self._given
+        if "memory" not in given.enable:
+            if given.config.memory.user_review:
+                logger.info("user_review_off why=the category 'memory' is not enabled")
+            return None
+        from hilt.app.memory import MemorySetup, open_memories
+
+        setup = MemorySetup(
+            config=given.config, store=store, opened=opened, root=given.root, clock=given.clock, services=self._services
+        )
+        memories = open_memories(setup, redact=self._redactor.redact, main_model=self._models.name)
+        self._stack.callback(memories.close)
+        return memories
+
     def _workspace(self) -> LocalWorkspace | None:
         given = self._given
         try:
@@ -293,21 +319,6 @@ class _Builder:
             raise ConfigError(f"the workspace cannot be opened: {exc.strerror}", key="workspace") from exc
         self._stack.callback(workspace.close)
         return workspace
-
-    def _shell(self) -> tuple[ProcessRunner | None, Sequence[Tool]]:
-        given, shell = self._given, self._given.config.shell
-        if "shell" not in given.enable:
-            return None, ()
-        environ = given.config.environment if given.has_config else os.environ
-        program = find_program(shell.program, environ)
-        runner = ProcessRunner(
-            given.root,
-            program=program,
-            environ=passed_on(environ, shell.pass_env),
-            places=ProcessPlaces(shell.max_processes),
-        )
-        policy = ShellPolicy(mode=shell.policy.mode, patterns=shell.policy.patterns)
-        return runner, shell_tools(policy=policy, posix=is_posix(program))
 
     def _web(self, *, tools: bool) -> Sequence[Tool]:
         """Provide what fetches, which is loaded here, and the tools of the category web where they are wanted."""

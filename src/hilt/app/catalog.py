@@ -55,7 +55,7 @@ CATEGORY_TOOLS: Mapping[str, tuple[str, ...]] = {
 }
 """Every category and its tools (builtins.md section 1)."""
 
-BUILT = frozenset({"files", "files.read", "shell", "tasks", "web", "skills"})
+BUILT = frozenset({"files", "files.read", "shell", "tasks", "memory", "web", "skills"})
 """The categories that this version can enable."""
 
 META_NAMES = ("ReadResult", "ToolSearch")
@@ -81,11 +81,15 @@ ToolFactory = Callable[[SessionContext], Tool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Families:
-    """Where the tools of each family come from; `mounted` says that an MCP server of the process is ready."""
+    """Where the tools of each family come from; `mounted` says that an MCP server of the process is ready.
+
+    `remembering` are the tools of the families `memory` and `user-model`.
+    """
 
     enable: frozenset[str] = frozenset()
     shell: Sequence[Tool] = ()
     web: Sequence[Tool] = ()
+    remembering: tuple[Sequence[Tool], Sequence[Tool]] = ((), ())
     tools: Sequence[Tool | ToolFactory] = ()
     sources: Sequence[ToolSource] = ()
     own_names: frozenset[str] = frozenset()
@@ -141,7 +145,13 @@ def assemble(
     hosts = [
         (tool, source) for tool, source in _hosts(families, context) if not (no_files and _name(tool) in NEEDS_FILES)
     ]
-    last = [*families.skills.skill, *(() if no_files else families.skills.draft)]
+    memory, user_model = families.remembering
+    last = [
+        *memory,
+        *user_model,
+        *families.skills.skill,
+        *(() if no_files else families.skills.draft),
+    ]
     if catalog.names or hosts or families.mcp or families.mounted or client or client_servers or last:
         catalog.register(ReadResult(), source=BUILTIN)
         catalog.register(ToolSearch(), source=BUILTIN)
@@ -153,6 +163,8 @@ def assemble(
         catalog.register_family("mcp", [FetchMcpResource()], source=BUILTIN)
     catalog.register_family("mcp", families.reading.tools(client_servers), source=BUILTIN)
     catalog.register_family(CLIENT_FAMILY, client)
+    catalog.register_family("memory", memory, source=BUILTIN)
+    catalog.register_family("user-model", user_model, source=BUILTIN)
     catalog.register_family("skill", families.skills.skill, source=BUILTIN)
     catalog.register_family("draft", () if no_files else families.skills.draft, source=BUILTIN)
     return catalog

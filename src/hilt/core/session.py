@@ -186,7 +186,8 @@ class SessionRecord:
     """The stored form of a session, replaced as a whole.
 
     `version` starts at 1 and rises by one with each save; `created_at` and `updated_at` are UTC, ISO 8601.
-    `grants` are rules in their printed form; `disclosure` is the tier (`core/disclosure.py`), "" until it is chosen.
+    `archived` is how many messages gave way to summaries. `grants` are rules in their printed form; `disclosure` is the
+    tier (`core/disclosure.py`), "" until it is chosen.
     `ledger` is the read ledger of the workspace: path → version text.
     """
 
@@ -215,4 +216,5 @@ class SessionRecord:
     tool_calls: int = 0
     usage: Usage = field(default_factory=Usage)
     last_seq: int = 0
+    archived: int = 0
     client_servers: tuple[str, ...] = ()

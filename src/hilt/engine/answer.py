@@ -64,7 +64,7 @@ async def ask_model(
 
 
 @asynccontextmanager
-async def _closing(items: AsyncIterator[ModelItem]) -> AsyncIterator[AsyncIterator[ModelItem]]:
+async def closing(items: AsyncIterator[ModelItem]) -> AsyncIterator[AsyncIterator[ModelItem]]:
     """Close the stream however it is left, so that its connection is not held until it is collected."""
     try:
         yield items
@@ -74,7 +74,7 @@ async def _closing(items: AsyncIterator[ModelItem]) -> AsyncIterator[AsyncIterat
 
 
 async def _stream(model: Model, request: ModelRequest, emitter: Emitter, draft: _Draft) -> None:
-    async with _closing(model.stream(request)) as items:
+    async with closing(model.stream(request)) as items:
         async for item in items:
             match item:
                 case TextDelta(text=text):

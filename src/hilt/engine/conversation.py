@@ -21,7 +21,10 @@ from hilt.engine.visibility import Visibility
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """One conversation: its messages and what belongs to them. Owned by one run at a time."""
+    """One conversation: its messages and what belongs to them. Owned by one run at a time.
+
+    `gone` are messages that gave way to a summary and wait to be stored; `archived` is how many did before them.
+    """
 
     messages: list[Message] = field(default_factory=list)
     system: str = ""
@@ -35,6 +38,8 @@ class Conversation:
     turns: int = 0
     tool_calls: int = 0
     started: bool = False
+    gone: list[Message] = field(default_factory=list)
+    archived: int = 0
     limits: Limits = field(default_factory=Limits)
 
     def open_calls(self) -> tuple[ToolCall, ...]:

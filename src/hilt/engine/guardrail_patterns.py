@@ -13,17 +13,9 @@ import re2
 from hilt.core.content import EmbeddedResourcePart, StructuredPart, TextPart
 from hilt.core.errors import ConfigError
 from hilt.core.guardrail import Direction, Payload
+from hilt.core.secret_text import CREDENTIALS
 from hilt.core.tool import ToolResult, canonical_json
 
-_CREDENTIALS: Final[Mapping[str, str]] = {
-    "a private key": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----",
-    "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})\b",
-    "a Slack token": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
-    "a Google API key": r"\bAIza[0-9A-Za-z_-]{35}\b",
-    "a model provider's key": r"\bsk-[A-Za-z0-9_-]{20,}",
-    "a JSON web token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-}
 _ORDERS: Final[Mapping[str, str]] = {
     "an order to drop earlier instructions": (
         r"(?i)\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}?"
@@ -57,7 +49,7 @@ class PatternReviewer:
     async def review(self, direction: Direction, tool: str, payload: Payload) -> str | None:
         """See `Reviewer.review`; `tool` makes no difference."""
         text = _visible(_text(payload))
-        tables = (_CREDENTIALS,) if direction == "in" else (_CREDENTIALS, _ORDERS)
+        tables = (CREDENTIALS,) if direction == "in" else (CREDENTIALS, _ORDERS)
         for table in tables:
             for what, pattern in table.items():
                 if _compiled(pattern).search(text) is not None:

@@ -1,11 +1,12 @@
 """Keeps a session's record: its legal changes of state, a save of everything that changed, and the way back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import anyio
 
 from hilt.core.disclosure import Tier
+from hilt.core.earlier import counted, earlier_messages
 from hilt.core.errors import ConflictError, RequestError
 from hilt.core.permission import Effect, Scope
 from hilt.core.rule_text import format_rule, parse_rule
@@ -13,6 +14,7 @@ from hilt.core.session import (
     LEGAL_CHANGES,
     AssistantMessage,
     Limits,
+    Message,
     Mode,
     RunId,
     SessionRecord,
@@ -24,6 +26,7 @@ from hilt.engine.conversation import Conversation
 from hilt.engine.disclosure import tier_of
 from hilt.engine.emitter import Emitter
 from hilt.engine.visibility import Visibility
+from hilt.ports.store import TurnArchive
 from hilt.ports.workspace import ReadLedger
 
 
@@ -54,10 +57,11 @@ class RecordKeeper:
         await self.save()
 
     async def save(self) -> None:
-        """Store the record with the conversation as it stands."""
+        """Store the record with the conversation as it stands, and what gave way to a summary, both or neither."""
         async with self._saving:
             state, record = self._state, self.record
-            saved = await self._host.store.save(
+            gone = tuple(state.gone)
+            saved = await self._stored(
                 replace(
                     record,
                     updated_at=self._host.clock.now().isoformat(),
@@ -72,8 +76,12 @@ class RecordKeeper:
                     tool_calls=state.tool_calls,
                     usage=state.usage,
                     last_seq=self._emitter.seq,
-                )
+                    archived=state.archived + counted(gone),
+                ),
+                gone,
             )
+            state.archived = saved.archived
+            del state.gone[: len(gone)]
             # What the session changed while the save was under way belongs to the next one.
             changed = {
                 name: getattr(self.record, name)
@@ -81,6 +89,12 @@ class RecordKeeper:
                 if getattr(self.record, name) is not getattr(record, name)
             }
             self.record = replace(saved, **changed)
+
+    async def _stored(self, record: SessionRecord, gone: Sequence[Message]) -> SessionRecord:
+        store = self._host.store
+        if not gone or not isinstance(store, TurnArchive):
+            return await store.save(record)
+        return await store.save_shortened(record, earlier_messages(gone, after=self._state.archived))
 
 
 def set_of_modes() -> frozenset[str]:
@@ -132,5 +146,6 @@ def restored(record: SessionRecord, assembly: Assembly) -> Conversation:
         turns=record.turns,
         tool_calls=record.tool_calls,
         limits=narrowed_limits(assembly.parts.limits, record.limits),
+        archived=record.archived,
         started=any(isinstance(message, AssistantMessage | UserMessage) for message in record.messages),
     )

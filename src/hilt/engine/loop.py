@@ -350,6 +350,8 @@ class AgentLoop:
             logger.warning("compaction_failed session=%s why=%s", self._setup.session_id, exc)
             self._emitter.emit(Notice(topic="compaction_failed", text=str(exc)))
             return
+        if self._setup.checkpoint is not None:
+            state.gone += state.messages[:cut]
         state.messages[:cut] = [SummaryMessage(text=text)]
         self._tools.renew("the conversation was compacted")
         self._emitter.emit(Notice(topic="compacted", text=f"{cut} messages gave way to a summary."))

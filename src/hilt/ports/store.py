@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from hilt.core.earlier import EarlierMessage
 from hilt.core.event import Event
 from hilt.core.session import SessionId, SessionRecord
 from hilt.core.tool import ToolCall, ToolResult
@@ -59,6 +60,25 @@ class SessionCheck(Protocol):
 
     async def damaged(self) -> Sequence[str]:
         """Return what is wrong with each record that cannot be read, by name of its file; nothing is changed."""
+        ...
+
+
+@runtime_checkable
+class TurnArchive(Protocol):
+    """A store of sessions that keeps what gives way to a summary; deleting a session removes it before the record."""
+
+    async def save_shortened(self, record: SessionRecord, gone: Sequence[EarlierMessage]) -> SessionRecord:
+        """Store the record as `SessionStore.save` does, and with it messages that it no longer holds: both or neither.
+
+        Their numbers end with `record.archived`.
+
+        Raises:
+            ConflictError: As `SessionStore.save`; nothing is kept then.
+        """
+        ...
+
+    async def earlier(self, session_id: SessionId) -> Sequence[EarlierMessage]:
+        """Return the messages that gave way, in order: those that the stored record counts as such, no others."""
         ...
 
 

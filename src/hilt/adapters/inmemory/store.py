@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hilt.core.audit import audit_record
+from hilt.core.earlier import EarlierMessage
 from hilt.core.errors import ConflictError
 from hilt.core.event import Event, event_to_json
 from hilt.core.page import page_of
@@ -70,15 +71,19 @@ class MemoryCalls:
 
 
 class MemorySessions:
-    """See `SessionStore`. Deleting a session removes its audit and its events first."""
+    """See `SessionStore` and `TurnArchive`. Deleting a session removes all that belongs to it first."""
 
     def __init__(self, events: MemoryEvents, calls: MemoryCalls) -> None:
         self._events = events
         self._calls = calls
         self._records: dict[str, SessionRecord] = {}
+        self._earlier: dict[str, list[EarlierMessage]] = {}
 
     async def save(self, record: SessionRecord) -> SessionRecord:
         """See `SessionStore.save`."""
+        return self._save(record)
+
+    def _save(self, record: SessionRecord) -> SessionRecord:
         stored = self._records.get(record.id)
         version = 0 if stored is None else stored.version
         if record.version != version:
@@ -86,6 +91,16 @@ class MemorySessions:
             raise ConflictError(f"session {record.id!r} {now}, not {record.version}: load it again before saving")
         fresh = self._records[record.id] = replace(record, version=version + 1)
         return fresh
+
+    async def save_shortened(self, record: SessionRecord, gone: Sequence[EarlierMessage]) -> SessionRecord:
+        """See `TurnArchive.save_shortened`."""
+        fresh = self._save(record)
+        self._earlier.setdefault(record.id, []).extend(gone)
+        return fresh
+
+    async def earlier(self, session_id: SessionId) -> Sequence[EarlierMessage]:
+        """See `TurnArchive.earlier`."""
+        return list(self._earlier.get(session_id, ()))
 
     async def load(self, session_id: SessionId) -> SessionRecord | None:
         """See `SessionStore.load`."""
@@ -101,6 +116,7 @@ class MemorySessions:
         """See `SessionStore.delete`."""
         self._calls.delete(session_id)
         await self._events.delete(session_id)
+        self._earlier.pop(session_id, None)
         return self._records.pop(session_id, None) is not None
 
 

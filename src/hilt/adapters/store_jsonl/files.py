@@ -20,6 +20,7 @@ FILE_MODE: Final = 0o600
 RECORD: Final = ".session.json"
 EVENTS: Final = ".events.jsonl"
 CALLS: Final = ".tools.jsonl"
+EARLIER: Final = ".earlier.jsonl"
 
 _APPEND: Final = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW: Final = os.O_CREAT | os.O_EXCL

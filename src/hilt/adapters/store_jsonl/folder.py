@@ -28,7 +28,7 @@ class Folder:
         self._threads = anyio.CapacityLimiter(_THREADS)
 
     def file(self, session_id: str, end: str) -> Path:
-        """Return the path of one of a session's files; `end` is RECORD, EVENTS or CALLS of `files`."""
+        """Return the path of one of a session's files; `end` is RECORD, EVENTS, CALLS or EARLIER of `files`."""
         return self.path / (files.stem(session_id) + end)
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

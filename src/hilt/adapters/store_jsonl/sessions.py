@@ -8,9 +8,11 @@ from dataclasses import replace
 import msgspec
 
 from hilt.adapters.store_jsonl import files
+from hilt.adapters.store_jsonl.earlier import kept_lines, read_kept
 from hilt.adapters.store_jsonl.folder import Folder
 from hilt.adapters.store_jsonl.hold import hold
 from hilt.adapters.store_jsonl.lines import decode, encode, read_objects, to_line
+from hilt.core.earlier import EarlierMessage
 from hilt.core.errors import ConflictError, HarnessFault
 from hilt.core.page import Place, page_of
 from hilt.core.record import record_from_json, record_to_json
@@ -25,13 +27,17 @@ class _Head(msgspec.Struct):
     id: str
     version: int = 0
     created_at: str = ""
+    archived: int = 0
 
 
 _heads = msgspec.json.Decoder(_Head)
 
 
 class JsonlSessions:
-    """See `SessionStore`. A record is JSON over several lines, one for each message and each result."""
+    """See `SessionStore` and `TurnArchive`. A record is JSON over several lines, one for each message and each result.
+
+    What gave way lies in a file of its own, written before the record: what the record does not count is not there.
+    """
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -45,7 +51,23 @@ class JsonlSessions:
         """See `SessionStore.save`."""
         return await self._folder.run(self._save, record)
 
-    def _save(self, record: SessionRecord) -> SessionRecord:
+    async def save_shortened(self, record: SessionRecord, gone: Sequence[EarlierMessage]) -> SessionRecord:
+        """See `TurnArchive.save_shortened`."""
+        return await self._folder.run(self._save, record, gone)
+
+    async def earlier(self, session_id: SessionId) -> Sequence[EarlierMessage]:
+        """See `TurnArchive.earlier`. Lines that cannot be read are left out, with one warning."""
+        return await self._folder.run(self._earlier, session_id)
+
+    def _earlier(self, session_id: str) -> Sequence[EarlierMessage]:
+        path = self._folder.file(session_id, files.RECORD)
+        content = files.read(path)
+        head = None if content is None else _head(content, path.name)
+        if head is None or head.id != session_id or not head.archived:
+            return []
+        return read_kept(self._folder.file(session_id, files.EARLIER), session_id, last=head.archived)
+
+    def _save(self, record: SessionRecord, gone: Sequence[EarlierMessage] = ()) -> SessionRecord:
         path = self._folder.file(record.id, files.RECORD)
         fresh = replace(record, version=record.version + 1)
         content = self._content(fresh)
@@ -58,6 +80,9 @@ class JsonlSessions:
             if head is None or head.id != record.id or head.version != record.version:
                 now = "is gone" if head is None else f"has version {head.version}"
                 raise ConflictError(f"session {record.id!r} {now}, not {record.version}: load it again before saving")
+            if gone:
+                lines = kept_lines(record.id, gone, self._folder.redactor)
+                files.append(self._folder.file(record.id, files.EARLIER), lines, durable=True)
             files.replace(path, content)
         return fresh
 
@@ -161,7 +186,7 @@ class JsonlSessions:
         return head.created_at, head.id
 
     async def delete(self, session_id: SessionId) -> bool:
-        """See `SessionStore.delete`. The audit file and the event log go first, the record last."""
+        """See `SessionStore.delete`. The audit, the event log and what gave way go first, the record last."""
         return await self._folder.run(self._delete, session_id)
 
     def _delete(self, session_id: str) -> bool:
@@ -175,6 +200,7 @@ class JsonlSessions:
                 return False
             calls.unlink(missing_ok=True)
             self._folder.file(session_id, files.EVENTS).unlink(missing_ok=True)
+            self._folder.file(session_id, files.EARLIER).unlink(missing_ok=True)
             files.remove_drafts(path)
             path.unlink(missing_ok=True)
             return stored is not None
