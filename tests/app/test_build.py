@@ -91,8 +91,8 @@ async def test_the_switch_of_the_shell_enables_it_and_those_of_later_categories_
     assert await built(tmp_path, enable_shell=True) == SHELL | META
     assert await built(tmp_path, enable_builtins=True) == {*CATEGORY_TOOLS["tasks"], *META}
     assert await built(tmp_path, enable_memory=True) == {*CATEGORY_TOOLS["memory"], *META}
+    assert await built(tmp_path, enable_subagents=True) == {*CATEGORY_TOOLS["agents"], *META}
     switches = {
-        "enable_subagents": "agents",
         "enable_comms": "comms",
     }
     for switch, category in switches.items():

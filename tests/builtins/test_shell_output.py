@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilt.builtins.shell.output import StreamText, cut, decode, fit, json_bytes
+from hilt.builtins.shell.output import StreamText, decode
+from hilt.core.json_text import cut, fit, json_bytes
 
 WAY = r"; ReadResult\(handle='h', offset=(\d+)\) shows them"
 MARK = re.compile(rf"\n\[\.\.\. (\d+) of (\d+) bytes left out(?:{WAY})? \.\.\.\]\n")

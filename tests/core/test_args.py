@@ -60,7 +60,13 @@ def test_the_schema_has_types_defaults_bounds_and_descriptions_and_nothing_else(
             "glob": {"type": "string", "description": "Which files."},
             "output": {"type": "string", "enum": ["lines", "files"], "default": "lines"},
             "context": {"type": "integer", "minimum": 0, "maximum": 10, "default": 0},
-            "span": {"$ref": "#/$defs/Span"},
+            "span": {
+                "type": "object",
+                "description": "A part of a text.",
+                "properties": {"first": {"type": "integer"}, "title": {"type": "string", "default": "none"}},
+                "required": ["first"],
+                "additionalProperties": False,
+            },
             "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
             "known": {
                 "anyOf": [{"type": "integer"}, {"type": "null"}],
@@ -70,14 +76,6 @@ def test_the_schema_has_types_defaults_bounds_and_descriptions_and_nothing_else(
         },
         "required": ["pattern"],
         "additionalProperties": False,
-        "$defs": {
-            "Span": {
-                "type": "object",
-                "description": "A part of a text.",
-                "properties": {"first": {"type": "integer"}, "title": {"type": "string", "default": "none"}},
-                "required": ["first"],
-            }
-        },
     }
 
 

@@ -3,7 +3,10 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
+
+import anyio
 
 from hilt.app.catalog import (
     CATEGORY_TOOLS,
@@ -31,11 +34,15 @@ from hilt.core.session import Mode, SessionRecord, ToolFilter
 from hilt.engine.assembly import Assembly
 from hilt.engine.catalog import Catalog
 from hilt.engine.catalog_index import CatalogIndexes
+from hilt.engine.child_run import OwnParts
+from hilt.engine.child_start import ChildrenHost, ChildrenSetup
+from hilt.engine.children import SessionChildren
 from hilt.engine.conversation import Conversation
 from hilt.engine.defaults import host_defaults
 from hilt.engine.funnel import Parts
 from hilt.engine.retained import Retained
 from hilt.engine.tool_index import SessionToolIndex
+from hilt.ports.child import ChildAgents
 from hilt.ports.hook import HookRunner
 from hilt.ports.model import Model
 from hilt.ports.permission import RuleSource
@@ -103,6 +110,16 @@ class Shared:
     via_session: bool = False
     refuses_auto: str = ""
     disclosure: DisclosureSetup = field(default_factory=DisclosureSetup)
+    children: ChildrenHost | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lent:
+    """What a session has that its child agents use too, or start from."""
+
+    ledger: ReadLedger
+    retained: Retained
+    services: Mapping[type, object]
 
 
 class SessionAssembler:
@@ -157,7 +174,6 @@ class SessionAssembler:
         close: Callable[[], Awaitable[None]] | None,
     ) -> Assembly:
         shared = self._shared
-        no_files = record.profile == NO_FILES_PROFILE
         ledger = ReadLedger(record.ledger)
         retained = Retained()
         rulebook = RuleBook(
@@ -167,26 +183,22 @@ class SessionAssembler:
             guarded=shared.families.skills.folders,
         )
         profile = model.capabilities.profile
-        waiting = {} if shared.live is None else {"waiting": shared.live.waiting}
-        index = SessionToolIndex(catalog, self._indexes.of(catalog), rules=rulebook, profile=profile, **waiting)
-        author = SkillAuthor(model=model.name)
-        own = {ReadLedger: ledger, RetainedResults: retained, ToolIndex: index, SkillAuthor: author}
         made = OwnServices() if shared.own is None else shared.own.own(record)
         memories = {} if shared.memories is None else shared.memories.own(record)
-        services: dict[type, object] = {**own, **made.services, **memories, **shared.services}
-        review = () if shared.memories is None else shared.memories.review(record, model, rulebook, services)
-        env = Environment(
-            workspace=None if no_files else shared.workspace,
-            runner=None if no_files else shared.runner,
-            services=services,
-            session_id=record.id,
+        services, index = self._services(
+            catalog, rulebook, model, ledger=ledger, retained=retained, made={**made.services, **memories}
         )
+        review = () if shared.memories is None else shared.memories.review(record, model, rulebook, services)
+        base = replace(shared.parts, catalog=catalog, model=model, rules=rulebook)
+        children: SessionChildren | None = None
+        if shared.children is not None:
+            own = partial(self._of_child, record, base, _Lent(ledger=ledger, retained=retained, services=memories))
+            children = SessionChildren(ChildrenSetup(own=own, load_model=shared.load_model, host=shared.children))
+            services[ChildAgents] = children
+        env = self._environment(record, services)
         parts = replace(
-            shared.parts,
-            catalog=catalog,
-            model=model,
+            base,
             env=env,
-            rules=rulebook,
             hooks=[*shared.parts.hooks, *review],
             disclosure=replace(
                 shared.disclosure,
@@ -196,6 +208,7 @@ class SessionAssembler:
             keep=retained.keep,
             filters=JsonQuery in services,
             lost_servers=record.client_servers if close is None else (),
+            asking=anyio.Lock(),
         )
 
         def bind(conversation: Conversation) -> None:
@@ -204,7 +217,12 @@ class SessionAssembler:
             for hook in review:
                 hook.bind(conversation)
 
+        def busy() -> bool:
+            return made.busy or (children is not None and children.busy)
+
         async def end() -> None:
+            if children is not None:
+                await children.close()
             retained.clear()
             await made.close()
             if close is not None:
@@ -217,9 +235,66 @@ class SessionAssembler:
             persist=None if shared.rule_source is None else shared.rule_source.remember,
             close=end,
             bind=bind,
+            busy=busy,
+            children=children,
             via_session=shared.via_session,
             refuses_auto=shared.refuses_auto,
         )
+
+    def _services(
+        self,
+        catalog: Catalog,
+        rules: RuleBook,
+        model: Model,
+        *,
+        ledger: ReadLedger,
+        retained: Retained,
+        made: Mapping[type, object],
+    ) -> tuple[dict[type, object], SessionToolIndex]:
+        """Return what tools of one agent ask the environment for; what the host provides wins."""
+        shared = self._shared
+        profile = model.capabilities.profile
+        waiting = {} if shared.live is None else {"waiting": shared.live.waiting}
+        index = SessionToolIndex(catalog, self._indexes.of(catalog), rules=rules, profile=profile, **waiting)
+        author = SkillAuthor(model=model.name)
+        own = {ReadLedger: ledger, RetainedResults: retained, ToolIndex: index, SkillAuthor: author}
+        return {**own, **made, **shared.services}, index
+
+    def _environment(self, record: SessionRecord, services: Mapping[type, object]) -> Environment:
+        no_files = record.profile == NO_FILES_PROFILE
+        return Environment(
+            workspace=None if no_files else self._shared.workspace,
+            runner=None if no_files else self._shared.runner,
+            services=services,
+            session_id=record.id,
+        )
+
+    def _of_child(
+        self,
+        record: SessionRecord,
+        parts: Parts,
+        lent: _Lent,
+        model: Model,
+        fork: bool,
+    ) -> OwnParts:
+        """Make what a child agent has for itself; a fork knows the files and the kept results of its parent."""
+        made = OwnServices() if self._shared.own is None else self._shared.own.of_child(record)
+        kept = lent.retained if fork else Retained()
+        known = ReadLedger(lent.ledger.exported() if fork else None)
+        services, index = self._services(
+            parts.catalog, parts.rules, model, ledger=known, retained=kept, made={**made.services, **lent.services}
+        )
+
+        def bind(conversation: Conversation) -> None:
+            index.bind(conversation)
+            made.attend(conversation)
+
+        async def rest() -> None:
+            if not fork:
+                kept.clear()
+            await made.rest()
+
+        return OwnParts(env=self._environment(record, services), keep=kept.keep, bind=bind, rest=rest)
 
     async def _catalog(self, record: SessionRecord, brought: Brought) -> Catalog:
         shared = self._shared

@@ -52,6 +52,7 @@ from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
 from hilt.core.session import SessionId, SessionRecord
 from hilt.engine.assembly import Host
+from hilt.engine.child_start import ChildrenHost
 from hilt.engine.dispatch import DispatchOptions
 from hilt.engine.funnel import Parts
 from hilt.engine.guardrail import Guardrail
@@ -293,6 +294,7 @@ class _Builder:
             via_session=isinstance(given.approver, ViaSession),
             refuses_auto=auto_refusal(contained=config.sandboxed),
             disclosure=disclosure_setup(config),
+            children=self._children(),
         )
 
     def _memories(self, store: str | Store, opened: Store) -> SessionMemories | None:
@@ -310,6 +312,12 @@ class _Builder:
         memories = open_memories(setup, redact=self._redactor.redact, main_model=self._models.name)
         self._stack.callback(memories.close)
         return memories
+
+    def _children(self) -> ChildrenHost | None:
+        given = self._given
+        if self._tasks is None or not given.enable & {"agents", "delegation"}:
+            return None
+        return ChildrenHost(places=given.config.agents.max_concurrent, tasks=self._tasks, clock=given.clock)
 
     def _workspace(self) -> LocalWorkspace | None:
         given = self._given

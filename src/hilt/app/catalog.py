@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from hilt.app.mcp_extras import Reading
 from hilt.app.query import mcp_query_tools
 from hilt.app.skills import LoadedSkills
+from hilt.builtins.agents import agents_tools
+from hilt.builtins.delegation import delegation_tools
 from hilt.builtins.files import files_tools, read_tools
 from hilt.builtins.meta.read_result import ReadResult
 from hilt.builtins.meta.tool_search import ToolSearch
@@ -55,7 +57,7 @@ CATEGORY_TOOLS: Mapping[str, tuple[str, ...]] = {
 }
 """Every category and its tools (builtins.md section 1)."""
 
-BUILT = frozenset({"files", "files.read", "shell", "tasks", "memory", "web", "skills"})
+BUILT = frozenset({"files", "files.read", "shell", "tasks", "agents", "delegation", "memory", "web", "skills"})
 """The categories that this version can enable."""
 
 META_NAMES = ("ReadResult", "ToolSearch")
@@ -145,13 +147,10 @@ def assemble(
     hosts = [
         (tool, source) for tool, source in _hosts(families, context) if not (no_files and _name(tool) in NEEDS_FILES)
     ]
+    children = _child_families(families.enable)
     memory, user_model = families.remembering
-    last = [
-        *memory,
-        *user_model,
-        *families.skills.skill,
-        *(() if no_files else families.skills.draft),
-    ]
+    last = [*memory, *user_model, *families.skills.skill, *(() if no_files else families.skills.draft)]
+    last += [tool for _, tools in children for tool in tools]
     if catalog.names or hosts or families.mcp or families.mounted or client or client_servers or last:
         catalog.register(ReadResult(), source=BUILTIN)
         catalog.register(ToolSearch(), source=BUILTIN)
@@ -163,6 +162,8 @@ def assemble(
         catalog.register_family("mcp", [FetchMcpResource()], source=BUILTIN)
     catalog.register_family("mcp", families.reading.tools(client_servers), source=BUILTIN)
     catalog.register_family(CLIENT_FAMILY, client)
+    for family, tools in children:
+        catalog.register_family(family, tools, source=BUILTIN)
     catalog.register_family("memory", memory, source=BUILTIN)
     catalog.register_family("user-model", user_model, source=BUILTIN)
     catalog.register_family("skill", families.skills.skill, source=BUILTIN)
@@ -193,6 +194,13 @@ def _builtins(families: Families, no_files: bool) -> list[Tool]:
     if "shell" in families.enable:
         tools.extend(families.shell)
     return tools
+
+
+def _child_families(enable: Set[str]) -> list[tuple[str, Sequence[Tool]]]:
+    """Return the tools for child agents, family by family in their order."""
+    delegation = delegation_tools() if "delegation" in enable else []
+    agents = agents_tools() if "agents" in enable else []
+    return [("subagent", [*delegation, *agents])]
 
 
 def _host(catalog: Catalog, tool: Tool, source: str, *, own_names: Set[str]) -> None:

@@ -29,6 +29,21 @@ class OwnServices:
         if self.jobs is not None:
             self.jobs.bind(conversation)
 
+    def attend(self, conversation: Conversation) -> None:
+        """Take the conversation of a child agent, which began in this process."""
+        if self.jobs is not None:
+            self.jobs.attend(conversation)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs."""
+        return self.jobs is not None and self.jobs.busy
+
+    async def rest(self) -> None:
+        """End the jobs that run; others may be started later."""
+        if self.jobs is not None:
+            await self.jobs.end_all()
+
     async def close(self) -> None:
         """End the jobs."""
         if self.jobs is not None:
@@ -54,5 +69,15 @@ class SessionServices:
             return OwnServices(services={TaskStore: alone})
         if self._starter is None or self._watchers is None:
             return OwnServices(services={TaskStore: self._tasks})
-        jobs = SessionJobs(self._starter, tasks=self._watchers, clock=self._clock)
-        return OwnServices(services={TaskStore: self._tasks, ShellJobs: jobs}, jobs=jobs)
+        return self._with_jobs(self._tasks, self._starter, self._watchers)
+
+    def of_child(self, record: SessionRecord) -> OwnServices:
+        """Return what a child agent of a session gets: a list of its own, and jobs where its session has them."""
+        tasks = MemoryTasks(clock=self._clock)
+        if record.profile == NO_FILES_PROFILE or self._starter is None or self._watchers is None:
+            return OwnServices(services={TaskStore: tasks})
+        return self._with_jobs(tasks, self._starter, self._watchers)
+
+    def _with_jobs(self, tasks: TaskStore, starter: CommandStarter, watchers: TaskGroup) -> OwnServices:
+        jobs = SessionJobs(starter, tasks=watchers, clock=self._clock)
+        return OwnServices(services={TaskStore: tasks, ShellJobs: jobs}, jobs=jobs)

@@ -87,6 +87,7 @@ class Args(Generic[T]):
             body.pop("description", None)
             body["additionalProperties"] = False
             describe_properties(body, get_type_hints(self._of, include_extras=True))
+            _inline(body)
             _make_optional(body)
             self._schema_json = json.dumps(body)
         value: dict[str, object] = json.loads(self._schema_json)
@@ -186,6 +187,27 @@ def annotated_text(hint: object) -> str:
         hint = get_args(hint)[0]
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((extra for extra in extras if isinstance(extra, str)), "")
+
+
+def _inline(schema: dict[str, object]) -> None:
+    """Put objects that arguments hold where they stand, closed, and optional where they may be left out.
+
+    No type of arguments may hold itself.
+    """
+    found = schema.pop("$defs", None)
+    defs: Mapping[str, object] = found if isinstance(found, dict) else {}
+    waiting = list(subschemas(schema))
+    while waiting:
+        node = waiting.pop()
+        inner = defs.get(str(node.get("$ref", "")).removeprefix("#/$defs/"))
+        if isinstance(inner, dict):
+            del node["$ref"]
+            own: dict[str, object] = json.loads(json.dumps(inner))
+            if "properties" in own:
+                own["additionalProperties"] = False
+                _make_optional(own)
+            node.update({**own, **node})
+            waiting += [one for one in subschemas(node) if one is not node]
 
 
 def _make_optional(schema: Mapping[str, object]) -> None:

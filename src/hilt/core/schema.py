@@ -6,6 +6,7 @@ Validation opens nothing: every address outside the schema is answered by a sche
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final, Protocol
 
 from hilt.core.arguments.checked import Checked
@@ -33,6 +34,7 @@ BACKTRACKS_MAX: Final = 100_000
 # Past this many values only the first violation is looked for: each one costs time.
 _LARGE_VALUES: Final = 5_000
 _PASSES_MAX: Final = 100
+VIOLATIONS_MAX: Final = 5
 _SCHEMAS_KEPT: Final = 4_096
 _UNBOUNDED: Final = ("BacktrackLimitExceeded", "RegexEngineFailure")
 _ANY_OBJECT: Final[Mapping[str, object]] = {"type": "object", "properties": {}}
@@ -230,6 +232,15 @@ def output_violation(schema: Mapping[str, object], value: object) -> tuple[str, 
         return "", warnings
     violation = _violation(found)
     return f"{path_text(violation.path) if violation.path else 'its root'}: {violation.message}", warnings
+
+
+def output_violations(schema: Mapping[str, object], value: object) -> Sequence[str]:
+    """Return up to five violations of a schema that a JSON value of any kind is held against, none where it fits."""
+    validator, _ = _compiled(json.loads(json.dumps(schema)))
+    found = list(islice(validator.iter_errors(value), VIOLATIONS_MAX))
+    bounded = [error for error in found if type(error.kind).__name__ not in _UNBOUNDED]
+    texts = [_violation(error) for error in bounded]
+    return [f"{path_text(each.path) if each.path else 'its root'}: {each.message}" for each in texts]
 
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)

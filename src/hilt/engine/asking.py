@@ -36,7 +36,8 @@ class AskDesk:
     """Puts asks to the approver of a run.
 
     `opened` is awaited with the ask before it is put and with None after its verdict, so that it can be stored;
-    `persist` writes a remembered rule to the project's settings.
+    `persist` writes a remembered rule to the project's settings. Desks that share `one_at_a_time` have one
+    question open among them.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only parts of one desk
@@ -50,6 +51,7 @@ class AskDesk:
         new_id: Callable[[], str] | None = None,
         opened: Checkpoint | None = None,
         persist: Callable[[PermissionRule], Awaitable[None]] | None = None,
+        one_at_a_time: anyio.Lock | None = None,
     ) -> None:
         self._approver = approver
         self._emitter = emitter
@@ -60,7 +62,7 @@ class AskDesk:
         self._opened = opened
         self._persist = persist
         self._count = 0
-        self._lock = anyio.Lock()
+        self._lock = one_at_a_time or anyio.Lock()
 
     @property
     def attended(self) -> bool:

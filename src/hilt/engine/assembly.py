@@ -7,6 +7,7 @@ from anyio.abc import TaskGroup
 
 from hilt.core.permission import PermissionRule
 from hilt.core.session import ToolFilter
+from hilt.engine.children import SessionChildren
 from hilt.engine.conversation import Conversation
 from hilt.engine.emitter import Receiver
 from hilt.engine.funnel import Parts
@@ -31,7 +32,8 @@ class Assembly:
     """What is made for one session.
 
     `layers` are the filters above its own, `bind` is told its conversation, `close` ends what only it holds, `refresh`
-    brings its catalog up to date before each turn,
+    brings its catalog up to date before each turn, `busy` tells whether something of it works although no run is under
+    way, `children` are its child agents, None where it can have none.
     `refuses_auto` says why mode auto is not to be had, "" where it is.
     """
 
@@ -42,5 +44,7 @@ class Assembly:
     close: Callable[[], Awaitable[None]] | None = None
     bind: Callable[[Conversation], None] | None = None
     refresh: Callable[[], Awaitable[None]] | None = None
+    busy: Callable[[], bool] | None = None
+    children: SessionChildren | None = None
     via_session: bool = False
     refuses_auto: str = ""

@@ -16,6 +16,7 @@ from hilt.core.session import (
     UserMessage,
 )
 from hilt.core.tool import ToolCall, ToolResult
+from hilt.engine.budget import NOTHING, Payer, least
 from hilt.engine.visibility import Visibility
 
 
@@ -24,6 +25,8 @@ class Conversation:
     """One conversation: its messages and what belongs to them. Owned by one run at a time.
 
     `gone` are messages that gave way to a summary and wait to be stored; `archived` is how many did before them.
+    What begins with `run_` counts for the run under way, or the last one, its child agents included. `outer` counts
+    what is spent here too, and limits it. `reads_only` refuses every call that does not read.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -41,6 +44,53 @@ class Conversation:
     gone: list[Message] = field(default_factory=list)
     archived: int = 0
     limits: Limits = field(default_factory=Limits)
+    reads_only: bool = False
+    outer: Payer | None = None
+    other_call_ids: set[str] = field(default_factory=set)
+    shares_call_ids: bool = False
+    run_usage: Usage = field(default_factory=Usage)
+    run_calls: int = 0
+    run_turns: int = 0
+    run_until: float | None = None
+
+    def begin_run(self, *, until: float | None = None) -> None:
+        """Count for a new run, which ends at `until` seconds of the event loop's clock at the latest."""
+        self.run_usage = Usage()
+        self.run_calls = self.run_turns = 0
+        self.run_until = until
+
+    def spend(self, usage: Usage = NOTHING, calls: int = 0) -> None:
+        """Count tokens and calls, of this agent or of a child, here and for who pays for this one."""
+        self.run_usage += usage
+        self.usage += usage
+        self.run_calls += calls
+        self.tool_calls += calls
+        if self.outer is not None:
+            self.outer.spend(usage, calls)
+
+    def tokens_left(self) -> int | None:
+        """Return how many tokens the run may still use, None without a limit; 0 or less means none."""
+        own = None if self.limits.max_tokens is None else self.limits.max_tokens - self.run_usage.total
+        return least(own, None if self.outer is None else self.outer.tokens_left())
+
+    def calls_left(self) -> int:
+        """Return how many calls the run may still make; 0 or less means none."""
+        own = self.limits.max_tool_calls - self.run_calls
+        theirs = None if self.outer is None else self.outer.calls_left()
+        return own if theirs is None else min(own, theirs)
+
+    def share_call_ids(self, parent: "Conversation") -> None:
+        """Give no id from now on that the parent or another child of its gives, and have them do the same."""
+        if not parent.shares_call_ids:
+            parent.shares_call_ids = True
+            parent.other_call_ids |= used_ids(parent.messages)
+        self.shares_call_ids = True
+        self.other_call_ids = parent.other_call_ids
+
+    def note_call_ids(self, calls: Sequence[ToolCall]) -> None:
+        """Take it down that these ids are given, where others must not give them again."""
+        if self.shares_call_ids:
+            self.other_call_ids.update(call.id for call in calls)
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls of the last answer if they have no results yet."""

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
+import anyio
+
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.event import ToolCallTaken, ToolEnd, ToolProgress, ToolStart
 from hilt.core.frozen import frozen
@@ -53,7 +55,9 @@ class Dispatcher:
         options: DispatchOptions | None = None,
         monotonic: Callable[[], float] | None = None,
         redact: Callable[[str], str] = str,
+        halted: Callable[[], bool] | None = None,
     ) -> None:
+        """`halted` says that the run was ended: from then on no tool starts, whatever had been cleared before."""
         self.gate = gate
         self.settler = settler
         self.execution = execution
@@ -61,12 +65,18 @@ class Dispatcher:
         self.emitter = emitter
         self.options = options or DispatchOptions()
         self.redact = redact
+        self._halted = halted
         self._monotonic = monotonic
         self._fixed: dict[str, float] = {}
 
     def now(self) -> float:
         """Return the run's time in seconds; always 0 without a clock, so that all durations are 0."""
         return 0.0 if self._monotonic is None else self._monotonic()
+
+    async def unless_halted(self) -> None:
+        """Return at once, or never after the run was ended: its cancellation is on its way."""
+        if self._halted is not None and self._halted():
+            await anyio.sleep_forever()
 
     def timeout_s(self, pending: Pending) -> float:
         """Return a call's deadline: the setting, else the least of its own and its targets', else the default."""
@@ -222,6 +232,7 @@ class Turn:
         async def work() -> object:
             if tool is None:
                 raise RuntimeError("a call without a tool was cleared")
+            await d.unless_halted()
             try:
                 return await tool.execute(call, env)
             except (SystemExit, KeyboardInterrupt, GeneratorExit) as exc:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from hilt.core.event import Event, EventBody
+from hilt.core.event import Event, EventBody, RunResult
 from hilt.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -17,7 +17,10 @@ Receiver = Callable[[Event], None]
 
 
 class Emitter:
-    """The event stream of one session. `seq` rises by one with every event."""
+    """The event stream of one session. `seq` rises by one with every event.
+
+    The result of a run is its last event: what follows belongs to no run until the next one begins.
+    """
 
     def __init__(
         self,
@@ -58,10 +61,13 @@ class Emitter:
     def emit(self, body: EventBody) -> None:
         """Number the event and hand it to every receiver."""
         self.seq += 1
+        run = self.run
+        if isinstance(body, RunResult):
+            self.run = ""
         if not self._receivers:
             return
         now = self._clock.now() if self._clock is not None else datetime.now(UTC)
-        event = Event(seq=self.seq, run=self.run, turn=self.turn, time=now.isoformat(), body=body)
+        event = Event(seq=self.seq, run=run, turn=self.turn, time=now.isoformat(), body=body)
         for receiver in tuple(self._receivers):
             try:
                 receiver(event)

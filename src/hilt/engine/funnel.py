@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 
+import anyio
+
 from hilt.core.disclosure import DisclosureSetup
 from hilt.core.frozen import frozen
 from hilt.core.permission import PermissionRule
@@ -30,7 +32,11 @@ from hilt.ports.tool import Environment
 
 @frozen
 class Parts:
-    """What a funnel is made of. `keep` retains an uncut text; `lost_servers` are client MCP servers of a past life."""
+    """What a funnel is made of. `keep` retains an uncut text; `lost_servers` are client MCP servers of a past life.
+
+    Funnels of one session share `asking`, so that one question of theirs is open at a time. A child agent has an
+    `agent_id`, and an `agent_name` for those who are asked.
+    """
 
     catalog: Catalog
     model: Model
@@ -50,6 +56,8 @@ class Parts:
     redact: Callable[[str], str] = str
     cwd: str = ""
     agent_id: str = ""
+    agent_name: str = ""
+    asking: anyio.Lock | None = None
     lost_servers: tuple[str, ...] = ()
     disclosure: DisclosureSetup = field(default_factory=DisclosureSetup)
     retry_delays_s: Sequence[float] = RETRY_DELAYS_S
@@ -72,6 +80,8 @@ def build_funnel(  # noqa: PLR0913 - keyword-only parts of one conversation
     ask_opened: Checkpoint | None = None,
     persist: Callable[[PermissionRule], Awaitable[None]] | None = None,
     refresh: Callable[[], Awaitable[None]] | None = None,
+    correct: Callable[[str], str] | None = None,
+    halted: Callable[[], bool] | None = None,
 ) -> Funnel:
     """Wire gate, dispatch, settling and loop over the parts."""
     monotonic = None if parts.clock is None else parts.clock.monotonic
@@ -83,11 +93,12 @@ def build_funnel(  # noqa: PLR0913 - keyword-only parts of one conversation
         parts.approver,
         emitter=emitter,
         session_id=session_id,
-        child=parts.agent_id,
+        child=parts.agent_name or parts.agent_id,
         redact=parts.redact,
         new_id=None if parts.clock is None else parts.clock.new_id,
         opened=ask_opened,
         persist=persist,
+        one_at_a_time=parts.asking,
     )
     gate = Gate(
         GateSetup(session_id=session_id, cwd=parts.cwd, agent_id=parts.agent_id, lost_servers=parts.lost_servers),
@@ -122,6 +133,7 @@ def build_funnel(  # noqa: PLR0913 - keyword-only parts of one conversation
         options=parts.options,
         monotonic=monotonic,
         redact=parts.redact,
+        halted=halted,
     )
     setup = LoopSetup(
         session_id=session_id,
@@ -130,6 +142,7 @@ def build_funnel(  # noqa: PLR0913 - keyword-only parts of one conversation
         retry_delays_s=parts.retry_delays_s,
         checkpoint=checkpoint,
         refresh=refresh,
+        correct=correct,
         disclosure=parts.disclosure,
     )
     loop = AgentLoop(

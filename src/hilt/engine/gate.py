@@ -38,7 +38,7 @@ class TurnView:
     `names` maps the names that the provider got to catalog names where they differ; `grants` is the
     conversation's own list, so that an answer given during the turn counts for the next call. `learn` returns the full
     schema of a tool that the model does not have yet, and notes that it has it now. `canonical` turns
-    property keys that were sent back into the tool's own.
+    property keys that were sent back into the tool's own. `reads_only` refuses every call that does not read.
     """
 
     mode: Mode = Mode.DEFAULT
@@ -47,6 +47,7 @@ class TurnView:
     grants: list[PermissionRule] = field(default_factory=list)
     learn: Callable[[str], Mapping[str, object] | None] | None = None
     canonical: Callable[[ToolCall, ToolSpec], ToolCall] | None = None
+    reads_only: bool = False
 
 
 @frozen
@@ -168,6 +169,8 @@ class Gate:
         pending.read_only = _reads(entry, pending.call) and all(t.read_only for t in pending.targets)
         if view.mode is Mode.PLAN and not pending.read_only:
             raise ToolError.access_denied("plan mode admits only calls that read")
+        if view.reads_only and not pending.read_only:
+            raise ToolError.access_denied("this child agent may only read")
 
     def _target(self, call: ToolCall, view: TurnView) -> Target:
         entry = self._find(call.name, view)

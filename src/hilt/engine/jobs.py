@@ -46,8 +46,17 @@ class SessionJobs:
 
     def bind(self, conversation: Conversation) -> None:
         """Take the conversation that notices go to, and tell it of jobs of an earlier time that did not survive."""
-        self._conversation = conversation
+        self.attend(conversation)
         conversation.notices += map(lost_notice, lost(conversation.messages))
+
+    def attend(self, conversation: Conversation) -> None:
+        """Take the conversation that notices go to: one that began in this process."""
+        self._conversation = conversation
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs."""
+        return any(not kept.ended.is_set() for kept in self._jobs.values())
 
     async def start(self, command: str, *, timeout_s: int, working_dir: str = "") -> Job:
         """See `ShellJobs.start`."""
@@ -95,6 +104,10 @@ class SessionJobs:
     async def close(self) -> None:
         """End every job and wait until nothing of them is left; no notice tells of it."""
         self._closed = True
+        await self.end_all()
+
+    async def end_all(self) -> None:
+        """End every job that runs and wait until nothing of them is left."""
         running = [kept for kept in self._jobs.values() if not kept.ended.is_set()]
         for kept in running:
             _stop(kept)

@@ -13,7 +13,6 @@ from hilt.core.frozen import frozen
 from hilt.core.hook import HookEvent, HookInput
 from hilt.core.session import (
     AssistantMessage,
-    Limits,
     StopReason,
     SummaryMessage,
     ToolMessage,
@@ -46,7 +45,9 @@ WIND_UP_S = 10.0
 class LoopSetup:
     """Who runs. `checkpoint` stores the conversation; it is awaited after each change that must survive a crash.
 
-    `refresh` is awaited before each turn: it may add to the catalog.
+    `refresh` is awaited before each turn: it may add to the catalog. `correct` is asked for each final text: it returns
+    what the model is told instead of ending, "" to end. A child agent has an `agent_id`: the session has started
+    before it, and nobody submits its prompt.
     """
 
     session_id: str = ""
@@ -55,6 +56,7 @@ class LoopSetup:
     retry_delays_s: Sequence[float] = RETRY_DELAYS_S
     checkpoint: Callable[[], Awaitable[None]] | None = None
     refresh: Callable[[], Awaitable[None]] | None = None
+    correct: Callable[[str], str] | None = None
     disclosure: DisclosureSetup = field(default_factory=DisclosureSetup)
 
 
@@ -69,15 +71,12 @@ class _Ended(Exception):
 
 @dataclass(slots=True)
 class _Count:
-    """What the limits of one run are held against."""
+    """What the limits of one run are held against, beside what the conversation counts itself."""
 
-    turns: int = 0
-    calls: int = 0
     failures: int = 0
     same: int = 0
     last: tuple[list[tuple[str, str]], list[str]] | None = None
     stop_blocks: int = 0
-    usage: Usage = field(default_factory=Usage)
 
 
 class AgentLoop:
@@ -139,11 +138,13 @@ class AgentLoop:
     async def _guarded(self, state: Conversation, work: Callable[[_Count], Awaitable[None]]) -> RunResult:
         """Run the work within its time, turn every way to end into a result, and leave no call unpaired."""
         count = _Count()
+        seconds = state.limits.max_seconds
+        state.begin_run(until=None if seconds is None else anyio.current_time() + seconds)
         reason, error = StopReason.ERROR, ""
         cancelled = anyio.get_cancelled_exc_class()
         try:
             with anyio.CancelScope() as self._scope:
-                with anyio.move_on_after(state.limits.max_seconds) as timed:
+                with anyio.move_on_after(seconds) as timed:
                     await work(count)
                 reason = StopReason.MAX_SECONDS if timed.cancelled_caught else StopReason.END_TURN
             if self._scope.cancelled_caught:
@@ -152,7 +153,7 @@ class AgentLoop:
             reason, error = end.reason, end.error
         except cancelled:
             with anyio.move_on_after(WIND_UP_S, shield=True):
-                await self._wind_up(state, count, StopReason.CANCELLED, "")
+                await self._wind_up(state, StopReason.CANCELLED, "")
             raise
         except (ModelError, HiltError) as exc:
             error = str(exc)
@@ -163,17 +164,16 @@ class AgentLoop:
         finally:
             self._scope = None
         with anyio.move_on_after(WIND_UP_S, shield=True):
-            return await self._wind_up(state, count, reason, error)
+            return await self._wind_up(state, reason, error)
         return RunResult(stop_reason=reason, error=error)
 
-    async def _wind_up(self, state: Conversation, count: _Count, reason: StopReason, error: str) -> RunResult:
+    async def _wind_up(self, state: Conversation, reason: StopReason, error: str) -> RunResult:
         turn, self._turn = self._turn, None
         open_ = state.open_calls()
         if turn is None and open_:
             # The run ended between the answer and its dispatch.
             turn = self._dispatcher.turn(open_, self._view(state))
-            count.calls += len(open_)
-            state.tool_calls += len(open_)
+            state.spend(calls=len(open_))
         if turn is not None:
             results = await turn.close()
             if open_:
@@ -181,10 +181,10 @@ class AgentLoop:
         result = RunResult(
             stop_reason=reason,
             final_text=state.final_text(),
-            usage=count.usage,
+            usage=state.run_usage,
             error=error,
-            tool_calls=count.calls,
-            turns=count.turns,
+            tool_calls=state.run_calls,
+            turns=state.run_turns,
         )
         self._emitter.emit(result)
         await self._checkpoint()
@@ -192,17 +192,21 @@ class AgentLoop:
         return result
 
     async def _from_prompt(self, state: Conversation, prompt: UserMessage, count: _Count) -> None:
-        contexts: list[str] = []
-        if not state.started:
-            state.started = True
-            one = await self._event(HookEvent.SESSION_START, state, prompt.text)
-            contexts.extend(one.contexts)
-        one = await self._event(HookEvent.USER_PROMPT_SUBMIT, state, prompt.text)
-        contexts.extend(one.contexts)
-        text = "\n\n".join((one.seen.prompt, *contexts))
+        text = prompt.text if self._setup.agent_id else await self._submitted(state, prompt.text)
         state.messages.append(UserMessage(text=text, parts=prompt.parts, typed=prompt.typed))
         await self._checkpoint()
         await self._turns(state, count)
+
+    async def _submitted(self, state: Conversation, prompt: str) -> str:
+        """Return a person's prompt as hooks let it through, with what they add."""
+        contexts: list[str] = []
+        if not state.started:
+            state.started = True
+            one = await self._event(HookEvent.SESSION_START, state, prompt)
+            contexts.extend(one.contexts)
+        one = await self._event(HookEvent.USER_PROMPT_SUBMIT, state, prompt)
+        contexts.extend(one.contexts)
+        return "\n\n".join((one.seen.prompt, *contexts))
 
     async def _event(self, event: HookEvent, state: Conversation, prompt: str, *, active: bool = False) -> HookPass:
         """Run the hooks of an event of the whole run; a block ends it, but for Stop, which goes on."""
@@ -224,27 +228,27 @@ class AgentLoop:
 
     async def _turns(self, state: Conversation, count: _Count) -> None:
         while True:
-            _check_limits(state.limits, count)
+            _check_limits(state, count)
             state.take_notices()
             if self._setup.refresh is not None:
                 await self._setup.refresh()
-            count.turns += 1
+            state.run_turns += 1
             state.turns += 1
             self._emitter.turn = state.turns
             await self._compact(state)
-            calls, usage = await self._ask(state, count)
+            calls, usage = await self._ask(state)
             if calls:
                 await self._dispatch(state, count, calls)
             tokens = self._meter.turn(state, self._tools, self._catalog) if self._emitter.listened else None
             self._emitter.emit(TurnEnd(calls=len(calls), usage=usage, tokens=tokens))
-            if not calls and not await self._stop_blocked(state, count):
+            if not calls and not await self._stop_blocked(state, count) and not await self._corrected(state):
                 return
 
     def specs(self, state: Conversation) -> Sequence[ToolSpec]:
         """Return the specs that the next request lists, under their catalog names."""
         return self._tools.specs(state)
 
-    async def _ask(self, state: Conversation, count: _Count) -> tuple[tuple[ToolCall, ...], Usage]:
+    async def _ask(self, state: Conversation) -> tuple[tuple[ToolCall, ...], Usage]:
         try:
             message, usage = await self._answer(state)
         except ModelError as error:
@@ -253,9 +257,9 @@ class AgentLoop:
             why = "the provider refused a tool, which is withheld from now on"
             self._emitter.emit(Notice(topic="tool_list_changed", text=f"The tool list was made anew: {why}."))
             message, usage = await self._answer(state)
-        count.usage += usage
-        state.usage += usage
-        calls = unique_ids(message.calls, state.turns, used_ids(state.messages))
+        state.spend(usage)
+        calls = unique_ids(message.calls, state.turns, used_ids(state.messages) | state.other_call_ids)
+        state.note_call_ids(calls)
         state.messages.append(
             AssistantMessage(
                 text=message.text,
@@ -297,6 +301,7 @@ class AgentLoop:
             grants=state.grants,
             learn=lambda name: self._tools.full_schema(state, name),
             canonical=self._names.canonical,
+            reads_only=state.reads_only,
         )
 
     async def _dispatch(
@@ -308,9 +313,8 @@ class AgentLoop:
         done: Mapping[str, ToolResult] | None = None,
         verdicts: Mapping[str, Verdict] | None = None,
     ) -> None:
-        allowed = max(state.limits.max_tool_calls - count.calls, 0)
-        count.calls += len(calls)
-        state.tool_calls += len(calls)
+        allowed = max(state.calls_left(), 0)
+        state.spend(calls=len(calls))
         turn = self._turn = self._dispatcher.turn(
             calls, self._view(state), done=done, verdicts=verdicts, allowed=allowed
         )
@@ -332,9 +336,19 @@ class AgentLoop:
         if not one.stopped:
             return False
         count.stop_blocks += 1
-        state.messages.append(UserMessage(text=f"Not done yet: {one.blocked}", notice=True))
-        await self._checkpoint()
+        await self._told(state, f"Not done yet: {one.blocked}")
         return True
+
+    async def _corrected(self, state: Conversation) -> bool:
+        """Tell whether the final text does not do yet, so that the model goes on."""
+        text = "" if self._setup.correct is None else self._setup.correct(state.final_text())
+        if text:
+            await self._told(state, text)
+        return bool(text)
+
+    async def _told(self, state: Conversation, text: str) -> None:
+        state.messages.append(UserMessage(text=text, notice=True))
+        await self._checkpoint()
 
     async def _compact(self, state: Conversation) -> None:
         window = self._model.capabilities.window_tokens
@@ -362,15 +376,16 @@ class AgentLoop:
             await self._setup.checkpoint()
 
 
-def _check_limits(limits: Limits, count: _Count) -> None:
-    """End the run when one of its limits is reached."""
-    if count.turns >= limits.max_turns:
+def _check_limits(state: Conversation, count: _Count) -> None:
+    """End the run when one of its limits, or of those that it counts towards, is reached."""
+    if state.run_turns >= state.limits.max_turns:
         raise _Ended(StopReason.MAX_TURNS)
-    if count.calls >= limits.max_tool_calls:
+    if state.calls_left() <= 0:
         raise _Ended(StopReason.MAX_TOOL_CALLS)
-    if limits.max_tokens is not None and count.usage.total >= limits.max_tokens:
+    tokens = state.tokens_left()
+    if tokens is not None and tokens <= 0:
         raise _Ended(StopReason.MAX_TOKENS)
-    if count.failures >= limits.max_consecutive_failures:
+    if count.failures >= state.limits.max_consecutive_failures:
         raise _Ended(StopReason.MAX_CONSECUTIVE_FAILURES)
     if count.same >= SAME_TURNS_MAX:
         raise _Ended(StopReason.NO_PROGRESS)

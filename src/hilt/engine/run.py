@@ -25,7 +25,9 @@ class Run:
         self._error: Exception | None = None
 
     def take(self, event: Event) -> None:
-        """Receive one event from the emitter."""
+        """Receive one event from the emitter; what follows the result is of no run."""
+        if self.result is not None:
+            return
         if isinstance(event.body, RunResult):
             self.result = event.body
         self._events.append(event)

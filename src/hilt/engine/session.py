@@ -1,9 +1,8 @@
 """One session: its state, its runs, its asks; what it stores and how it goes on after a restart."""
 
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import anyio
 
@@ -14,6 +13,7 @@ from hilt.core.session import Mode, PendingAsk, SessionRecord, SessionState, Sto
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.engine.assembly import Assembly, Host
 from hilt.engine.catalog import Catalog
+from hilt.engine.child_run import Parent
 from hilt.engine.emitter import Emitter, Receiver
 from hilt.engine.funnel import Funnel, build_funnel
 from hilt.engine.gate import TurnView
@@ -22,6 +22,7 @@ from hilt.engine.keeper import RecordKeeper, narrowed_limits, restored, set_of_m
 from hilt.engine.recovery import Recovery
 from hilt.engine.run import Run
 from hilt.engine.visibility import Visibility
+from hilt.engine.waiting import ChildAsks, WaitingAsk, pending_of
 from hilt.ports.permission import Ask, Verdict, VerdictKind
 from hilt.ports.tool import Environment
 
@@ -33,15 +34,6 @@ VERDICTS = frozenset({"allow_once", "allow_always", "deny"})
 
 class _Left(BaseException):
     """The application ended while an ask waited: the run is given up as it is stored, without being wound up."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """An ask that waits for `Session.approve`."""
-
-    ask: Ask
-    answered: anyio.Event = field(default_factory=anyio.Event)
-    verdict: Verdict | None = None
 
 
 class Session:
@@ -62,7 +54,8 @@ class Session:
         self._keeper = RecordKeeper(record, host, state=self._state, emitter=self._emitter, ledger=assembly.ledger)
         parts = replace(assembly.parts, approver=self) if assembly.via_session else assembly.parts
         self._recovery = Recovery(host, self._keeper, self._state, self._emitter, self._journal, parts.recorder)
-        self._waiting: _Waiting | None = None
+        self._waiting: WaitingAsk | None = None
+        self._child_asks = ChildAsks()
         self._left = self._ended = False
         self._run: Run | None = None
         self.touched = host.clock.monotonic()
@@ -75,6 +68,16 @@ class Session:
             persist=assembly.persist,
             refresh=assembly.refresh,
         )
+        if assembly.children is not None:
+            approver = self._child_asks if assembly.via_session else parts.approver
+            parent = Parent(
+                session_id=record.id,
+                state=self._state,
+                emitter=self._emitter,
+                parts=replace(parts, approver=approver),
+                persist=assembly.persist,
+            )
+            assembly.children.bind(parent)
 
     @property
     def id(self) -> str:
@@ -88,8 +91,9 @@ class Session:
 
     @property
     def state(self) -> SessionState:
-        """Where the session stands."""
-        return self._keeper.record.state
+        """Where the session stands; it also awaits a verdict while a child agent of its run asks for one."""
+        state = self._keeper.record.state
+        return SessionState.AWAITING if state is SessionState.RUNNING and self._child_asks.pending else state
 
     @property
     def ended(self) -> bool:
@@ -113,8 +117,13 @@ class Session:
 
     @property
     def pending_ask(self) -> PendingAsk | None:
-        """The ask that waits for a verdict, None without one."""
-        return self._keeper.record.pending
+        """The ask that waits for a verdict, of a child agent too; None without one."""
+        return self._keeper.record.pending or self._child_asks.pending
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job or a child agent of it goes on."""
+        return self._assembly.busy is not None and self._assembly.busy()
 
     def specs(self) -> Sequence[ToolSpec]:
         """Return the specs that the next model request would list."""
@@ -149,9 +158,7 @@ class Session:
             raise RequestError(f"unknown verdict {verdict!r}; known are {', '.join(sorted(VERDICTS))}")
         given = Verdict(kind=verdict, message=message, persist=persist)  # type: ignore[arg-type]  # checked above
         waiting = self._waiting
-        if waiting is not None and waiting.ask.ask_id == ask_id and waiting.verdict is None:
-            waiting.verdict = given
-            waiting.answered.set()
+        if self._child_asks.answer(ask_id, given) or (waiting is not None and waiting.answer(ask_id, given)):
             return None
         record = self._keeper.record
         pending = record.pending if record.state is SessionState.AWAITING else None
@@ -236,6 +243,8 @@ class Session:
         async def work() -> RunResult:
             self._emitter.emit(RunStart(prompt="", mode=str(self._state.mode)))
             state = self._state
+            state.begin_run()
+            state.spend(calls=1)
             view = TurnView(mode=state.mode, visibility=state.visibility, grants=state.grants)
             call = ToolCall(f"call_{self._host.clock.new_id()}", name, args)
             turn = self._funnel.dispatcher.turn([call], view)
@@ -252,7 +261,6 @@ class Session:
                     result = RunResult(stop_reason=reason, tool_calls=1)
                     self._emitter.emit(result)
                     await self._emitter.barrier()
-            state.tool_calls += 1
             return result
 
         run = self._start(work)
@@ -305,8 +313,15 @@ class Session:
             self._run = self._waiting = None
             self.touched = self._host.clock.monotonic()
             with anyio.move_on_after(CLOSE_S, shield=True):
+                await self._stop_children(run)
                 await self._rest(run)
             run.end()
+
+    async def _stop_children(self, run: Run) -> None:
+        """End the child agents of a run that was cancelled; those of any other go on in the background."""
+        cancelled = run.result is not None and run.result.stop_reason is StopReason.CANCELLED
+        if cancelled and self._assembly.children is not None:
+            await self._assembly.children.stop()
 
     async def _unless_left(self, run: Run, work: Callable[[], Awaitable[RunResult]]) -> RunResult | None:
         try:
@@ -368,17 +383,9 @@ class Session:
     async def _ask_opened(self, ask: Ask | None) -> None:
         pending = None
         if ask is not None:
-            pending = PendingAsk(
-                ask_id=ask.ask_id,
-                call_id=ask.call_id,
-                tool=ask.tool,
-                reason=ask.reason,
-                arguments=_shown(ask.arguments),
-                rule=ask.rule,
-                rememberable=ask.rememberable,
-            )
+            pending = pending_of(ask)
             if self._assembly.via_session:
-                self._waiting = _Waiting(ask)
+                self._waiting = WaitingAsk(ask)
         await self._journal.write()
         self._keeper.record = replace(self._keeper.record, pending=pending)
         await self._keeper.move(SessionState.RUNNING if ask is None else SessionState.AWAITING)
@@ -386,12 +393,3 @@ class Session:
     async def _checkpoint(self) -> None:
         await self._journal.write()
         await self._keeper.save()
-
-
-def _shown(arguments: str) -> Mapping[str, object]:
-    """Return an ask's arguments as an object; a text that was cut is kept as it is."""
-    try:
-        value: object = json.loads(arguments)
-    except ValueError:
-        value = None
-    return value if isinstance(value, dict) else {"cut": arguments}

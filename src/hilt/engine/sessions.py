@@ -184,6 +184,9 @@ class Sessions:
     async def close_idle(self) -> int:
         """Close the sessions that were idle for too long and return their number."""
         now = self._host.clock.monotonic()
+        for session in self.open_sessions:
+            if session.busy:
+                session.touched = now
         stale = [
             session
             for session in self.open_sessions

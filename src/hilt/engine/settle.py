@@ -188,10 +188,15 @@ class Settler:
                 call.result,
                 max(queued, 0.0),
                 call.took,
-                detail=_detail(call, mode),
+                detail=self._detail(call, mode),
             )
         except Exception as exc:
             self._tell_recorder(f"it raised {type(exc).__name__}", exc)
+
+    def _detail(self, call: Pending, mode: Mode) -> Mapping[str, object]:
+        """Return the call's detail; a child agent's has its id too."""
+        detail = _detail(call, mode)
+        return {**detail, "agent_id": self._setup.agent_id} if self._setup.agent_id else detail
 
     def _tell_recorder(self, why: str, exc: Exception | None = None) -> None:
         if not self._told_recorder:

@@ -13,11 +13,13 @@ logger = logging.getLogger(__name__)
 class Visibility:
     """The layers of one session: settings, its creation, the agent definition, one turn.
 
-    Allow sets intersect, deny sets unite, deny beats allow. A layer that cannot be applied hides everything.
+    Allow sets intersect, deny sets unite, deny beats allow. A layer that cannot be applied hides everything. `names`,
+    where given, are all that may be seen, taken literally: what a child agent got of its parent's.
     """
 
-    def __init__(self, layers: Sequence[ToolFilter] = ()) -> None:
+    def __init__(self, layers: Sequence[ToolFilter] = (), *, names: frozenset[str] | None = None) -> None:
         self._layers = tuple(layers)
+        self._names = names
         self._cache: dict[str, bool] = {}
         self._broken = [layer for layer in self._layers if not _readable(layer)]
         if self._broken:
@@ -25,6 +27,8 @@ class Visibility:
 
     def sees(self, name: str) -> bool:
         """Tell whether a tool of this catalog name may be seen."""
+        if self._names is not None and name not in self._names:
+            return False
         known = self._cache.get(name)
         if known is None:
             known = self._cache[name] = not self._broken and all(_admits(layer, name) for layer in self._layers)
@@ -33,11 +37,12 @@ class Visibility:
     @property
     def open(self) -> bool:
         """Whether every tool is seen."""
-        return not any(layer.allow is not None or layer.deny for layer in self._layers) and not self._broken
+        filtered = any(layer.allow is not None or layer.deny for layer in self._layers)
+        return not filtered and not self._broken and self._names is None
 
     def narrowed(self, layer: ToolFilter) -> "Visibility":
         """Return the same layers and one more."""
-        return Visibility((*self._layers, layer))
+        return Visibility((*self._layers, layer), names=self._names)
 
     def report_unknown(self, catalog: Catalog) -> None:
         """Tell once, at WARN, which allowed names no tool of the catalog has."""

@@ -3,8 +3,8 @@
 import json
 from typing import Final
 
-from hilt.builtins.shell.output import Keep
 from hilt.core.errors import ToolError
+from hilt.core.json_text import Keep
 from hilt.core.tool import ToolCall, ToolResult
 from hilt.ports.job import ShellJobs
 from hilt.ports.results import RetainedResults

@@ -6,11 +6,12 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from hilt.builtins.shell.output import decode, fit
+from hilt.builtins.shell.output import decode
 from hilt.builtins.shell.reach import OUTPUT_CAP_BYTES, jobs_of, json_result, keeper
 from hilt.core.args import Args
 from hilt.core.errors import ToolError
 from hilt.core.job import STARTED
+from hilt.core.json_text import fit
 from hilt.core.permission import Subject, Subjects
 from hilt.core.shell import Analysis, analyse
 from hilt.core.shell_policy import PolicyMode, check_policy, policy_asks

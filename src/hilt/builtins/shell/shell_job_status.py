@@ -5,10 +5,11 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from hilt.builtins.shell.output import decode, fit, json_bytes
+from hilt.builtins.shell.output import decode
 from hilt.builtins.shell.reach import OUTPUT_CAP_BYTES, jobs_of, json_result, keeper
 from hilt.core.args import Args
 from hilt.core.job import short
+from hilt.core.json_text import fit, json_bytes
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.ports.job import JobReport
 from hilt.ports.tool import Environment
