@@ -12,7 +12,7 @@ from hilt.app.application import App
 from hilt.app.build import build
 from hilt.core.event import Event, EventBody, Notice, RunResult, ToolSettled
 from hilt.core.script import parse_answer
-from hilt.core.session import UserMessage
+from hilt.core.session import AssistantMessage, UserMessage
 from hilt.core.tool import ToolResult
 from hilt.engine.session import Session
 from hilt.ports.model import Capabilities, ModelItem, ModelRequest
@@ -25,8 +25,8 @@ Part = Callable[[ModelRequest], Answer]
 class Cast:
     """A model that plays every agent of a session: which one is told by the prompt of its request.
 
-    Each part gives its answers in order and the last one for ever; `waits` of a part holds its requests until it
-    is set. `requests` are the requests by part.
+    Each part gives its answers in order, from the first again after each prompt, and the last one for ever. `waits`
+    of a part holds its requests until it is set; `requests` are the requests by part.
     """
 
     name = "scripted:cast"
@@ -55,14 +55,15 @@ class Cast:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelItem, None]:
         """See `Model.stream`."""
-        prompts = [one.text for one in request.messages if isinstance(one, UserMessage) and not one.notice]
-        part = next(name for prompt in reversed(prompts) for name in self.parts if prompt.startswith(name))
+        at = max(n for n, one in enumerate(request.messages) if isinstance(one, UserMessage) and not one.notice)
+        prompt, since = getattr(request.messages[at], "text", ""), request.messages[at:]
+        part = next(name for name in self.parts if prompt.startswith(name))
         self.requests.setdefault(part, []).append(request)
         self.asked.set()
         if part in self.waits:
             await self.waits[part].wait()
         answers = self.parts[part]
-        given = answers[min(len(self.requests[part]), len(answers)) - 1]
+        given = answers[min(sum(isinstance(one, AssistantMessage) for one in since), len(answers) - 1)]
         answer = given(request) if callable(given) else given
         async for item in play(parse_answer(answer, source=part, line=1), request.turn):
             yield item
@@ -81,7 +82,6 @@ class Stage:
     async def play(self, *answers: Answer, prompt: str = "main") -> list[ToolResult]:
         """Let the session's agent give these answers, then end, and return the results of its calls."""
         self.cast.parts[prompt] = [*answers, {"text": "done"}]
-        self.cast.requests.pop(prompt, None)
         begun = len(self.events)
         async with self.session.prompt(prompt) as run:
             async for _ in run:

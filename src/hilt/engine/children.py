@@ -102,8 +102,8 @@ class SessionChildren:
         return Transcript(child=self._shown(kept), messages=tuple(kept.state.messages))
 
     async def stop(self) -> None:
-        """End every child because the run of their parent was cancelled; what does not end at once ends by itself."""
-        await self._end_all("the run of the agent that started it was cancelled", within_s=STOP_S)
+        """End every child because their parent was cancelled; what does not end at once ends by itself."""
+        await self._end_all("the agent that started it was cancelled", within_s=STOP_S)
 
     async def close(self) -> None:
         """End every child and wait until nothing of them is left; no notice tells of it."""
@@ -118,7 +118,7 @@ class SessionChildren:
             for kept in running:
                 await kept.ended.wait()
         if late.cancelled_caught:
-            logger.warning("children_end_late session=%s", self._session_id)
+            logger.warning("child_agents_end_late session=%s why=%s", self._session_id, why)
 
     # ------------------------------------------------------------ a start
 

@@ -167,12 +167,14 @@ class Session:
         raise ConflictError(f"no ask {ask_id!r} is open in this session")
 
     async def cancel(self) -> None:
-        """End the run under way, or the ask that waits since a restart, as cancelled; without one do nothing."""
+        """End the run under way, or the ask that waits since a restart, as cancelled, and every child agent."""
         run = self._run
         if run is not None:
             await run.aclose()
         elif self._keeper.record.state is SessionState.AWAITING:
             await self._recovery.end_open(StopReason.CANCELLED, "")
+        if self._assembly.children is not None:
+            await self._assembly.children.stop()
 
     async def close(self) -> None:
         """Close the session: cancel its run, end what only it holds, keep its record; twice is no error."""
