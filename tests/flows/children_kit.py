@@ -38,6 +38,10 @@ class Cast:
         self.requests: dict[str, list[ModelRequest]] = {}
         self.asked = anyio.Event()
 
+    def says(self, part: str, *answers: Answer | Part) -> None:
+        """Give a part its answers, in place of those that it had."""
+        self.parts[part] = list(answers)
+
     def seen(self, part: str) -> list[ModelRequest]:
         """Return the requests of one part."""
         return self.requests.get(part, [])
@@ -81,7 +85,7 @@ class Stage:
 
     async def play(self, *answers: Answer, prompt: str = "main") -> list[ToolResult]:
         """Let the session's agent give these answers, then end, and return the results of its calls."""
-        self.cast.parts[prompt] = [*answers, {"text": "done"}]
+        self.cast.says(prompt, *answers, {"text": "done"})
         begun = len(self.events)
         async with self.session.prompt(prompt) as run:
             async for _ in run:

@@ -226,7 +226,7 @@ async def test_a_model_that_is_named_is_loaded_and_one_half_of_a_name_belongs_to
             assert (await on.ended(str(body["agent_id"])))["output"] == "from the script"
         (result,) = await on.play({"calls": [subagent("child", model=f"scripted:{script}")]})
         assert result.content.startswith("from the script")
-        on.cast.parts["child"] = [{"text": "from the cast"}]
+        on.cast.says("child", {"text": "from the cast"})
         body = await on.one("agent_spawn", prompt="child", provider="scripted", model="cast")
         assert (await on.ended(str(body["agent_id"])))["output"] == "from the cast"
         body = await on.one("agent_spawn", prompt="child", provider="openai")
