@@ -160,7 +160,7 @@ async def answer(catalog: Catalog, name: str) -> str:
 @pytest.mark.parametrize("session", [False, True])
 def test_families_are_registered_in_the_one_order(session: bool) -> None:
     families = Families(
-        enable=frozenset({"files"}),
+        enable=frozenset({"files", "agents", "delegation"}),
         tools=[says("Zulu"), says("Alpha")],
         sources=[Source()],
         mcp=mcp("mcp__b__t", "mcp__a__t", whose="global"),
@@ -177,13 +177,15 @@ def test_families_are_registered_in_the_one_order(session: bool) -> None:
         "mcp__b__t",
         "mcp__a__t",
         *(["mcp__0__t"] if session else []),
+        *("Subagent", "InspectSubagent", "SubagentStatus"),
+        *("agent_spawn", "agent_fork", "agent_status", "agent_cancel", "agent_list"),
     ]
     assert sorted(catalog.names) == sorted(expected)
     assert list(catalog.names)[9:] == expected[9:]
     assert set(list(catalog.names)[:9]) == set(expected[:9])
     told = {name: catalog.describe(name) for name in expected}
     families_of = [one.family for one in told.values() if one is not None]
-    assert families_of == ["core"] * 14 + ["mcp"] * 2 + ["client-mcp"] * session
+    assert families_of == ["core"] * 14 + ["mcp"] * 2 + ["client-mcp"] * session + ["subagent"] * 8
 
 
 @pytest.mark.req("CAT-50")

@@ -6,8 +6,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from hilt.core.child import ChildOrder
 from hilt.core.session import AssistantMessage, ToolFilter, ToolMessage, UserMessage
 from hilt.core.tool import ToolCall, ToolResult
+from hilt.ports.child import ChildAgents
 from hilt.ports.tool import Environment
 from tests.flows.acting import error_of
 from tests.flows.children_kit import Cast, id_of, stage, subagent
@@ -44,7 +46,14 @@ async def test_a_fork_has_all_messages_with_calls_and_results_paired(tmp_path: P
         assert isinstance(inherited[-1], AssistantMessage)
         assert isinstance(paired, ToolMessage)
         assert [one.call_id for one in paired.results] == [one.id for one in inherited[-1].calls]
+        assert [one.content[:9] for one in paired.results] == ["This call", "This call"]
+        assert "you are the fork" in paired.results[1].content
         assert looked.content == "ok"
+        (shown,) = await on.play({"calls": [call("SubagentStatus", {"agent_id": body["agent_id"], "wait_secs": 1})]})
+        assert json.loads(shown.content)["result"] == "forked"
+        children = on.session.env.service(ChildAgents)  # type: ignore[type-abstract]  # the host names it by its port
+        free = await children.run(ChildOrder(prompt="child", fork=True))
+        assert free.inherited == len(cast.seen("child")[-1].messages) - 1
 
 
 @pytest.mark.req("BLT-60")
@@ -357,7 +366,7 @@ async def test_a_child_has_read_nothing_yet_and_a_fork_what_its_parent_has(tmp_p
         assert (tmp_path / "a.txt").read_text() == "two\n"
 
 
-@pytest.mark.req("BLT-03")
+@pytest.mark.req("BLT-09", "CAT-95")
 async def test_the_switch_enables_the_background_agents_alone_and_without_files_they_are_there_too(
     tmp_path: Path,
 ) -> None:

@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -17,15 +18,18 @@ from hilt.app.settings import AgentSettings, ToolSettings
 from hilt.builtins.delegation.subagent import Subagent
 from hilt.core.child import ENDED_MAX, ChildOrder
 from hilt.core.errors import ToolError
-from hilt.core.session import StopReason, ToolMessage
+from hilt.core.event import Event
+from hilt.core.session import SessionId, StopReason, ToolMessage
 from hilt.core.tool import ToolCall
+from hilt.engine.child_run import Halt, HaltedModel
 from hilt.ports.child import ChildAgents
+from hilt.ports.model import ModelRequest
 from hilt.ports.tool import Environment
-from hilt.testing import ManualClock
+from hilt.testing import ManualClock, ScriptedModel
 from tests.flows.acting import error_of
 from tests.flows.children_kit import Cast, Stage, id_of, stage, subagent
 from tests.flows.kit import FunctionTool, allow, call, says
-from tests.flows.session_kit import Held, events_of
+from tests.flows.session_kit import Held, Watched, events_of
 
 
 def children_of(on: Stage) -> ChildAgents:
@@ -37,6 +41,20 @@ async def all_ended(on: Stage) -> None:
     """Wait until no child runs."""
     for child in children_of(on).children():
         await children_of(on).report(child.id, wait_s=20)
+
+
+def deaf_tool(free: anyio.Event) -> tuple[FunctionTool, anyio.Event]:
+    """Return a tool that no cancel ends before `free` is set, and the event that tells that it is at work."""
+    inside = anyio.Event()
+
+    async def deaf(call: ToolCall, env: Environment) -> str:
+        inside.set()
+        while not free.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await free.wait()
+        return "late"
+
+    return FunctionTool("Deaf", deaf), inside
 
 
 # ---------------------------------------------------------------- places
@@ -95,7 +113,7 @@ async def test_fifty_children_that_wait_for_a_place_all_come_to_their_end_and_ne
         assert ended == ["completed"] * 50
         assert most == 8
         assert len({request.messages[0] for request in cast.seen("child")}) == 50
-        assert on.session.record.usage.total <= 150
+        assert sum(child.tokens for child in children.children()) == 150
         assert len(on.recorder.records) == 50
         assert len({record.call.id for record in on.recorder.records}) == 50
 
@@ -181,18 +199,11 @@ async def test_after_a_cancel_at_any_step_no_request_is_sent_and_no_tool_starts(
 async def test_a_tool_that_will_not_end_keeps_no_cancel_and_no_close_waiting(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    inside, free = anyio.Event(), anyio.Event()
-
-    async def deaf(call: ToolCall, env: Environment) -> str:
-        inside.set()
-        while not free.is_set():
-            with contextlib.suppress(asyncio.CancelledError):
-                await free.wait()
-        return "late"
-
+    free = anyio.Event()
+    deaf, inside = deaf_tool(free)
     cast = Cast(child=[{"calls": [call("Deaf")]}, {"text": "never"}])
     with caplog.at_level(logging.WARNING):
-        async with stage(tmp_path, cast, tools=[FunctionTool("Deaf", deaf)], rules=allow("*")) as on:
+        async with stage(tmp_path, cast, tools=[deaf], rules=allow("*")) as on:
             run = on.session.prompt("main")
             cast.says("main", {"calls": [subagent("child")]}, {"text": "never"})
             await inside.wait()
@@ -272,6 +283,84 @@ async def test_cancel_of_an_idle_session_ends_the_children_that_work_in_the_back
         await on.session.cancel()
         child = await children_of(on).report(id_)
         assert (child.state, child.error) == ("cancelled", "the agent that started it was cancelled")
+
+
+@pytest.mark.req("BLT-65")
+async def test_a_child_that_ends_late_is_told_of_in_the_log_and_holds_its_place_until_then(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    free = anyio.Event()
+    deaf, inside = deaf_tool(free)
+    cast = Cast(child=[{"calls": [call("Deaf")]}, {"text": "never"}], next=[{"text": "x"}])
+    config = Config(agents=AgentSettings(max_concurrent=1))
+    with caplog.at_level(logging.WARNING):
+        async with stage(tmp_path, cast, tools=[deaf], rules=allow("*"), config=config) as on:
+            id_ = await on.spawn("child")
+            await inside.wait()
+            await on.session.cancel()
+            assert f"child_agents_end_late agents={id_} why=the agent that started it was cancelled" in caplog.text
+            with pytest.raises(ToolError, match="limit is 1"):
+                await children_of(on).start(ChildOrder(prompt="next"))
+            assert (await children_of(on).run(ChildOrder(prompt="next", waits=True))).output == "x"
+            free.set()
+            while "abandoned_work_ended" not in caplog.text:
+                await anyio.sleep(0.01)
+
+
+class Unwritable(Watched):
+    """A store whose event log takes nothing more while it is `full`."""
+
+    full = False
+
+    async def append(self, session_id: SessionId, events: Sequence[Event], *, durable: bool = False) -> None:
+        """See `EventLog.append`."""
+        if self.full:
+            raise OSError("the disk is full")
+        await super().append(session_id, events, durable=durable)
+
+
+@pytest.mark.req("BLT-66")
+async def test_a_child_that_an_inner_fault_ends_has_failed_and_frees_its_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cast = Cast(child=[{"text": "x"}])
+    store = Unwritable(MemoryStore(clock=FixedClock()))
+    config = Config(agents=AgentSettings(max_concurrent=1))
+    async with stage(tmp_path, cast, store=store, config=config) as on:
+        store.full = True
+        child = await children_of(on).run(ChildOrder(prompt="child"))
+        assert (child.state, child.error) == (
+            "failed",
+            "an internal error ended it (OSError); the log has the details",
+        )
+        store.full = False
+        assert (await children_of(on).run(ChildOrder(prompt="child"))).state == "completed"
+    logged = [record.message.split(" ")[0] for record in caplog.records]
+    assert logged[:2] == ["child_failed", "event_log_failed"]
+
+
+@pytest.mark.req("BLT-65")
+async def test_a_child_whose_task_is_ended_from_outside_is_cancelled(tmp_path: Path) -> None:
+    cast = Cast(child=[{"text": "x"}])
+    cast.hold("child")
+    async with stage(tmp_path, cast) as on:
+        id_ = await on.spawn("child")
+        await cast.reach("child")
+        (task,) = [task for task in asyncio.all_tasks() if task.get_name() == f"child {id_}"]
+        task.cancel()
+        child = await children_of(on).report(id_, wait_s=5)
+        assert (child.state, child.error) == ("cancelled", "it was ended from outside")
+
+
+async def test_a_model_starts_no_request_of_a_run_that_was_ended() -> None:
+    inner = ScriptedModel([{"text": "x"}])
+    model = HaltedModel(inner, Halt(halted=True))
+    assert (model.name, model.capabilities) == (inner.name, inner.capabilities)
+    with anyio.move_on_after(0.05) as waited:
+        async for _ in model.stream(ModelRequest()):
+            pass
+    assert waited.cancelled_caught
+    assert inner.requests == []
 
 
 # ---------------------------------------------------------------- what the parent is told

@@ -11,6 +11,7 @@ from hilt.core.event import AskClosed, AskOpened, Event, HookRan, Notice, ToolCa
 from hilt.core.permission import PermissionRule
 from hilt.core.session import AssistantMessage, SummaryMessage, UserMessage
 from hilt.core.shaping import Keep
+from hilt.engine.asking import Checkpoint
 from hilt.engine.conversation import Conversation
 from hilt.engine.emitter import Emitter
 from hilt.engine.funnel import Parts, build_funnel
@@ -23,13 +24,14 @@ from hilt.ports.tool import Environment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parent:
-    """The agent that starts children, as its session runs it."""
+    """The agent that starts children, as its session runs it; `ask_opened` is awaited around asks of children."""
 
     session_id: str
     state: Conversation
     emitter: Emitter
     parts: Parts
     persist: Callable[[PermissionRule], Awaitable[None]] | None = None
+    ask_opened: Checkpoint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +142,9 @@ def child_loop(  # noqa: PLR0913 - keyword-only parts of one run
 
     capabilities = model.capabilities
     parts = parent.parts
-    approver = None if parts.approver is None else _Told(parts.approver, parent.emitter)
+    approver = parts.approver
+    if approver is not None and parent.ask_opened is None:
+        approver = _Told(approver, parent.emitter)
     parts = replace(
         parts,
         model=HaltedModel(model, halt),
@@ -159,6 +163,7 @@ def child_loop(  # noqa: PLR0913 - keyword-only parts of one run
         parts,
         emitter=emitter,
         session_id=parent.session_id,
+        ask_opened=parent.ask_opened,
         persist=parent.persist,
         refresh=follow,
         correct=correct,
@@ -173,5 +178,5 @@ def own_text(state: Conversation) -> str:
         if isinstance(message, AssistantMessage):
             return message.text
         if isinstance(message, SummaryMessage) or (isinstance(message, UserMessage) and not message.notice):
-            return ""
+            break
     return ""

@@ -4,7 +4,7 @@ Each child runs in a task of its own, whoever waits for it; `close` waits for al
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -118,7 +118,7 @@ class SessionChildren:
             for kept in running:
                 await kept.ended.wait()
         if late.cancelled_caught:
-            logger.warning("child_agents_end_late session=%s why=%s", self._session_id, why)
+            logger.warning("child_agents_end_late agents=%s why=%s", ",".join(one.child.id for one in running), why)
 
     # ------------------------------------------------------------ a start
 
@@ -145,8 +145,9 @@ class SessionChildren:
         self._kept[kept.child.id] = kept
         kept.began = self._setup.host.clock.monotonic()
         how = "in the background" if background else "for a call"
-        self._tell("child_started", f"{kept.child.name} ({kept.child.id}) started {how}.")
-        self._setup.host.tasks.start_soon(self._drive, kept, loop, name=f"child {kept.child.id}")
+        text = f"{kept.child.name} ({kept.child.id}) started {how}."
+        parent.emitter.emit(Notice(topic="child_started", text=text))
+        self._setup.host.tasks.start_soon(self._drive, parent, kept, loop, name=f"child {kept.child.id}")
         return kept
 
     def _made(self, parent: Parent, order: ChildOrder, payer: Payer) -> Kept:
@@ -159,32 +160,26 @@ class SessionChildren:
 
     # ------------------------------------------------------------ a run and its end
 
-    async def _drive(self, kept: Kept, loop: AgentLoop) -> None:
+    async def _drive(self, parent: Parent, kept: Kept, loop: AgentLoop) -> None:
         """Run a child to its end; whatever happens, it has ended and its place is free afterwards."""
         result: RunResult | None = None
         try:
             with kept.scope:
                 result = await loop.run(kept.state, UserMessage(text=kept.order.prompt))
         except Exception as exc:
-            logger.exception("child_failed session=%s agent=%s", self._session_id, kept.child.id)
+            logger.exception("child_failed session=%s agent=%s", parent.session_id, kept.child.id)
             what = f"an internal error ended it ({type(exc).__name__}); the log has the details"
             result = RunResult(stop_reason=StopReason.ERROR, error=what)
         finally:
-            with anyio.move_on_after(REST_S, shield=True):
-                await self._rest(kept)
-            self._settle(kept, result)
-            with anyio.move_on_after(REST_S, shield=True):
-                await self._write(kept)
-            self._places.give_back()
-            kept.ended.set()
+            try:
+                await _bounded(kept.own.rest, "child_left_something", kept)
+                self._settle(parent, kept, result)
+                await _bounded(parent.emitter.barrier, "event_log_failed", kept)
+            finally:
+                self._places.give_back()
+                kept.ended.set()
 
-    async def _rest(self, kept: Kept) -> None:
-        try:
-            await kept.own.rest()
-        except Exception:
-            logger.exception("child_left_something session=%s agent=%s", self._session_id, kept.child.id)
-
-    def _settle(self, kept: Kept, result: RunResult | None) -> None:
+    def _settle(self, parent: Parent, kept: Kept, result: RunResult | None) -> None:
         kept.ended_at = self._setup.host.clock.monotonic()
         child = self._shown(kept)
         output, error = own_text(kept.state), child.error
@@ -200,25 +195,11 @@ class SessionChildren:
                 error = "its answer does not fit output_schema: " + "; ".join(answer.violations)
         error = "" if child.state == "completed" else error
         kept.child = child = replace(child, output=output, error=error)
-        self._tell("child_ended", f"{child.name} ({child.id}) ended: {child.state}{error and ': '}{error}")
-        if child.background and not self._closed and self._parent is not None:
-            self._parent.state.notices.append(notice(child))
+        text = f"{child.name} ({child.id}) ended: {child.state}{error and ': '}{error}"
+        parent.emitter.emit(Notice(topic="child_ended", text=text))
+        if child.background and not self._closed:
+            parent.state.notices.append(notice(child))
         self._prune()
-
-    async def _write(self, kept: Kept) -> None:
-        try:
-            if self._parent is not None:
-                await self._parent.emitter.barrier()
-        except Exception:
-            logger.exception("event_log_failed session=%s agent=%s", self._session_id, kept.child.id)
-
-    def _tell(self, topic: str, text: str) -> None:
-        if self._parent is not None:
-            self._parent.emitter.emit(Notice(topic=topic, text=text))
-
-    @property
-    def _session_id(self) -> str:
-        return "" if self._parent is None else self._parent.session_id
 
     def _attended(self) -> Parent:
         if self._closed or self._parent is None:
@@ -272,6 +253,15 @@ class _Together:
     async def run(self, order: ChildOrder, *, progress: Progress | None = None) -> Child:
         """See `ChildAgents.run`."""
         return await self._children.run(order, progress=progress, payer=self._payer)
+
+
+async def _bounded(work: Callable[[], Awaitable[None]], event: str, kept: Kept) -> None:
+    """Do something at the end of a child, also when it was cancelled; a failure is logged and keeps nothing open."""
+    with anyio.move_on_after(REST_S, shield=True):
+        try:
+            await work()
+        except Exception:
+            logger.exception("%s agent=%s", event, kept.child.id)
 
 
 def _why(result: RunResult | None) -> str:

@@ -55,7 +55,7 @@ class Session:
         parts = replace(assembly.parts, approver=self) if assembly.via_session else assembly.parts
         self._recovery = Recovery(host, self._keeper, self._state, self._emitter, self._journal, parts.recorder)
         self._waiting: WaitingAsk | None = None
-        self._child_asks = ChildAsks()
+        self._child_asks = ChildAsks(self._emitter.barrier)
         self._left = self._ended = False
         self._run: Run | None = None
         self.touched = host.clock.monotonic()
@@ -69,13 +69,13 @@ class Session:
             refresh=assembly.refresh,
         )
         if assembly.children is not None:
-            approver = self._child_asks if assembly.via_session else parts.approver
             parent = Parent(
                 session_id=record.id,
                 state=self._state,
                 emitter=self._emitter,
-                parts=replace(parts, approver=approver),
+                parts=replace(parts, approver=self._child_asks) if assembly.via_session else parts,
                 persist=assembly.persist,
+                ask_opened=self._child_asks.opened if assembly.via_session else None,
             )
             assembly.children.bind(parent)
 

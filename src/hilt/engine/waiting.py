@@ -1,7 +1,7 @@
 """Asks that wait for `Session.approve`: how the one of a run is stored, and those of child agents, which are not."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 import anyio
@@ -28,12 +28,13 @@ class WaitingAsk:
 
 
 class ChildAsks:
-    """The approver of child agents whose session's caller answers asks.
+    """The approver of child agents whose session's caller answers asks; of these one is open at a time.
 
-    Nothing of such an ask is stored: a child ends with its process, and its ask with it.
+    Nothing of such an ask is stored but its event, which `flush` puts into the log: a child ends with its process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, flush: Callable[[], Awaitable[None]]) -> None:
+        self._flush = flush
         self._open: WaitingAsk | None = None
 
     @property
@@ -45,10 +46,15 @@ class ChildAsks:
         """Take a verdict and tell whether it was on the ask that waits."""
         return self._open is not None and self._open.answer(ask_id, verdict)
 
+    async def opened(self, ask: Ask | None) -> None:
+        """Take an ask before it is told, so that whoever hears of it can answer; None after its verdict."""
+        self._open = None if ask is None else WaitingAsk(ask)
+
     async def decide(self, ask: Ask) -> Verdict:
-        """See `Approver.decide`; of a session's asks one is open at a time."""
-        waiting = self._open = WaitingAsk(ask)
+        """See `Approver.decide`."""
+        waiting = self._open or WaitingAsk(ask)
         try:
+            await self._flush()
             await waiting.answered.wait()
         finally:
             self._open = None
