@@ -25,6 +25,15 @@ PRINTED: dict[str, list[str]] = {
         DENIED.format("heat", "the rule 'heat(degrees=4*)' (CLI) denies it"),
         "> I may not. (end_turn, 1 calls)",
     ],
+    "agents": [
+        "How many texts are there?",
+        '  {"files": 1}',
+        "Have another one written.",
+        "  It works in the background. A notice tells its end; agent_status shows how it stands, agent_cancel ends it.",
+        "Is it there?",
+        "The background agent agent-2 has ended: completed",
+        "a.txt",
+    ],
     "custom_tool_class": [
         "StockLevel: 12 pieces of bolt",
         "StockLevel: no article 'gold'; try one of bolt, nut",
@@ -110,7 +119,6 @@ PRINTED: dict[str, list[str]] = {
 
 # Parameters of `build` that stand for categories which this version cannot enable, and the one for skills.
 SWITCHES = {
-    "enable_subagents": "agents",
     "enable_comms": "comms",
 }
 LATER = {*SWITCHES}
