@@ -1,6 +1,7 @@
 """Types of the public names, for checkers; see `__init__.py` for how they are loaded."""
 
 from hilt.adapters.clock_system import SystemClock as SystemClock
+from hilt.adapters.peer_ed25519 import PeerKey as PeerKey
 from hilt.adapters.skill_dir import SkillDirectory as SkillDirectory
 from hilt.adapters.skill_http import HttpSkills as HttpSkills
 from hilt.app.agent import Agent as Agent
@@ -11,6 +12,8 @@ from hilt.app.catalog import SessionContext as SessionContext
 from hilt.app.config import Config as Config
 from hilt.app.flags import Flags as Flags
 from hilt.app.load import load_config as load_config
+from hilt.app.settings import CommsSettings as CommsSettings
+from hilt.app.settings import PeerSettings as PeerSettings
 from hilt.core.address import validate_media_url as validate_media_url
 from hilt.core.content import ImagePart as ImagePart
 from hilt.core.content import StructuredPart as StructuredPart
@@ -96,6 +99,7 @@ from hilt.engine.guardrail import Guardrail as Guardrail
 from hilt.engine.session import Session as Session
 from hilt.ports.clock import Clock as Clock
 from hilt.ports.model import Model as Model
+from hilt.ports.peer import PeerKeys as PeerKeys
 from hilt.ports.permission import Ask as Ask
 from hilt.ports.permission import Verdict as Verdict
 from hilt.ports.skill import SkillSource as SkillSource

@@ -87,17 +87,14 @@ async def test_two_agents_of_one_process_may_have_different_categories(tmp_path:
     assert (tmp_path / "a").exists()
 
 
-async def test_the_switch_of_the_shell_enables_it_and_those_of_later_categories_name_them(tmp_path: Path) -> None:
+@pytest.mark.req("BLT-03")
+async def test_each_of_the_five_switches_enables_its_category_and_none_enables_nothing(tmp_path: Path) -> None:
     assert await built(tmp_path, enable_shell=True) == SHELL | META
     assert await built(tmp_path, enable_builtins=True) == {*CATEGORY_TOOLS["tasks"], *META}
     assert await built(tmp_path, enable_memory=True) == {*CATEGORY_TOOLS["memory"], *META}
     assert await built(tmp_path, enable_subagents=True) == {*CATEGORY_TOOLS["agents"], *META}
-    switches = {
-        "enable_comms": "comms",
-    }
-    for switch, category in switches.items():
-        with pytest.raises(ConfigError, match=f"category '{category}' is not part of this version"):
-            await built(tmp_path, **{switch: True})
+    assert await built(tmp_path, enable_comms=True) == {*CATEGORY_TOOLS["comms"], *META}
+    assert await built(tmp_path) == set()
 
 
 @pytest.mark.req("BLT-05")

@@ -215,7 +215,7 @@ def test_the_flag_for_tools_names_categories_none_or_all(machine: Machine) -> No
     assert machine.load().tools.enable == ("files.read",)
     assert machine.load(Flags(tools="none")).tools.enable == ()
     assert machine.load(Flags(tools="files, shell")).tools.enable == ("files", "shell")
-    every = ("agents", "delegation", "files", "shell", "skills", "tasks", "web")
+    every = ("agents", "comms", "delegation", "files", "memory", "shell", "skills", "tasks", "web")
     assert machine.load(Flags(tools="all")).tools.enable == every
 
 

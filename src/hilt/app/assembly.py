@@ -31,7 +31,8 @@ from hilt.core.mcp import McpServerSpec
 from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
 from hilt.core.session import Mode, SessionRecord, ToolFilter
-from hilt.engine.assembly import Assembly
+from hilt.core.shaping import Keep
+from hilt.engine.assembly import Assembly, SessionPart
 from hilt.engine.catalog import Catalog
 from hilt.engine.catalog_index import CatalogIndexes
 from hilt.engine.child_run import OwnParts
@@ -102,6 +103,7 @@ class Shared:
     services: Mapping[type, object] = field(default_factory=dict)
     own: SessionServices | None = None
     memories: SessionMemories | None = None
+    mail: Callable[[SessionRecord, Keep], SessionPart | None] | None = None
     layers: Sequence[ToolFilter] = ()
     load_model: Callable[[str], Model]
     session_catalog: SessionCatalog | None = None
@@ -184,6 +186,7 @@ class SessionAssembler:
         )
         profile = model.capabilities.profile
         made = OwnServices() if shared.own is None else shared.own.own(record)
+        mail = None if shared.mail is None else shared.mail(record, retained.keep)
         memories = {} if shared.memories is None else shared.memories.own(record)
         services, index = self._services(
             catalog, rulebook, model, ledger=ledger, retained=retained, made={**made.services, **memories}
@@ -216,11 +219,15 @@ class SessionAssembler:
             made.bind(conversation)
             for hook in review:
                 hook.bind(conversation)
+            if mail is not None:
+                mail.bind(conversation)
 
         def busy() -> bool:
             return made.busy or (children is not None and children.busy)
 
         async def end() -> None:
+            if mail is not None:
+                mail.close()
             if children is not None:
                 await children.close()
             retained.clear()
@@ -233,6 +240,7 @@ class SessionAssembler:
             ledger=ledger,
             layers=layers,
             persist=None if shared.rule_source is None else shared.rule_source.remember,
+            begin=None if mail is None else mail.begin,
             close=end,
             bind=bind,
             busy=busy,

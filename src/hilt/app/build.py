@@ -29,7 +29,7 @@ from hilt.app.assembly import (
     disclosure_setup,
     settings_filter,
 )
-from hilt.app.catalog import Families, SessionContext, ToolFactory, assemble, checked_categories
+from hilt.app.catalog import CommsPart, Families, SessionContext, ToolFactory, assemble, checked_categories
 from hilt.app.config import Config
 from hilt.app.hooks import guardrails_of, hook_runners
 from hilt.app.mcp_extras import Brought, brought, reading, slash_commands, toolhive_servers, wanted_lists
@@ -215,6 +215,8 @@ class _Builder:
             idle_close_s=given.config.sessions.idle_close_seconds,
         )
         self._stack.push_async_callback(sessions.close_all)
+        if shared.families.comms.close is not None:
+            self._stack.push_async_callback(shared.families.comms.close)
         tasks.start_soon(sessions.sweep, name="idle sessions")
         return App(
             config=given.config,
@@ -236,11 +238,13 @@ class _Builder:
     ) -> Shared:
         given, config = self._given, self._given.config
         runner, shell = shell_of(config, given.root, enabled="shell" in given.enable, given=given.has_config)
+        comms = self._comms_part()
         families = Families(
             enable=given.enable,
             shell=shell,
             web=self._web(tools=True) if "web" in given.enable else (),
             remembering=((), ()) if memories is None else memories.tools,
+            comms=comms,
             tools=given.tools,
             sources=given.sources,
             own_names=given.own_names,
@@ -286,6 +290,7 @@ class _Builder:
             services=self._services,
             own=SessionServices(given.root, clock=given.clock, starter=runner, tasks=self._tasks),
             memories=memories,
+            mail=comms.mail,
             layers=settings_filter(config),
             load_model=self._models.get,
             session_catalog=given.session_catalog,
@@ -333,6 +338,19 @@ class _Builder:
         from hilt.app.web import provide_fetcher, web_tools
 
         return web_tools(self._given.config, self._services) if tools else provide_fetcher(self._services)
+
+    def _comms_part(self) -> CommsPart:
+        """Return the category comms; what signs is loaded here, where there are peers."""
+        given = self._given
+        if "comms" not in given.enable or self._tasks is None:
+            return CommsPart()
+        if not given.config.comms.peers:
+            from hilt.builtins.comms import NO_PEERS, comms_tools
+
+            return CommsPart(tools=comms_tools(), why_not=NO_PEERS)
+        from hilt.app.comms import comms_part
+
+        return comms_part(given.config, self._tasks, clock=given.clock, services=self._services)
 
     async def _mcp_tools(self) -> Sequence[Tool]:
         """Mount the servers of the process and return their tools."""

@@ -1,7 +1,7 @@
 """The one list of families, in the one order: for the shared catalog and for every session's."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from hilt.app.mcp_extras import Reading
@@ -14,6 +14,9 @@ from hilt.builtins.meta.read_result import ReadResult
 from hilt.builtins.meta.tool_search import ToolSearch
 from hilt.builtins.tasks import tasks_tools
 from hilt.core.errors import ConfigError, DuplicateToolError, InvalidSpecError, RequestError
+from hilt.core.session import SessionRecord
+from hilt.core.shaping import Keep
+from hilt.engine.assembly import SessionPart
 from hilt.engine.catalog import CLIENT_FAMILY, Catalog
 from hilt.engine.source_tool import source_tools
 from hilt.mcp.fetch import FetchMcpResource
@@ -57,7 +60,7 @@ CATEGORY_TOOLS: Mapping[str, tuple[str, ...]] = {
 }
 """Every category and its tools (builtins.md section 1)."""
 
-BUILT = frozenset({"files", "files.read", "shell", "tasks", "agents", "delegation", "memory", "web", "skills"})
+BUILT = frozenset(CATEGORY_TOOLS)
 """The categories that this version can enable."""
 
 META_NAMES = ("ReadResult", "ToolSearch")
@@ -82,6 +85,16 @@ ToolFactory = Callable[[SessionContext], Tool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommsPart:
+    """The category comms: its tools, why they are not listed ("" where they are), and what each session has of it."""
+
+    tools: Sequence[Tool] = ()
+    why_not: str = ""
+    mail: Callable[[SessionRecord, Keep], SessionPart | None] | None = None
+    close: Callable[[], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Families:
     """Where the tools of each family come from; `mounted` says that an MCP server of the process is ready.
 
@@ -92,6 +105,7 @@ class Families:
     shell: Sequence[Tool] = ()
     web: Sequence[Tool] = ()
     remembering: tuple[Sequence[Tool], Sequence[Tool]] = ((), ())
+    comms: CommsPart = CommsPart()
     tools: Sequence[Tool | ToolFactory] = ()
     sources: Sequence[ToolSource] = ()
     own_names: frozenset[str] = frozenset()
@@ -142,8 +156,10 @@ def assemble(
     """
     no_files = context.profile == NO_FILES_PROFILE
     catalog = Catalog()
-    for tool in [*_builtins(families, no_files), *families.web]:
+    for tool in [*_builtins(families, no_files), *families.web, *families.comms.tools]:
         catalog.register(tool, source=BUILTIN)
+    for tool in families.comms.tools if families.comms.why_not else ():
+        catalog.withdraw(tool.spec.name, families.comms.why_not)
     hosts = [
         (tool, source) for tool, source in _hosts(families, context) if not (no_files and _name(tool) in NEEDS_FILES)
     ]

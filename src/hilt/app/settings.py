@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from hilt.app.settings_mcp import McpSettings
 from hilt.app.settings_shape import ADDS, OPERATOR, Bounds, Written
 from hilt.core.hook import TIMEOUT_DEFAULT_S, HookEvent, OnFailure
+from hilt.core.peer import ADDRESS_FORMS, ADDRESS_PATTERN, ID_PATTERN, NAME_PATTERN
 from hilt.core.session import Limits, Mode
 
 Share = Annotated[float, Bounds(least=0, most=1)]
@@ -21,6 +22,8 @@ RuleText = Annotated[
         (r"\S([\s\S]*\S)?", r"(\\[\s\S]|[^\\(])+(\((\\[\s\S]|[^\\])*\))?"),
     ),
 ]
+PeerName = Annotated[str, Written("a name of letters, digits, `.`, `_` and `-`", (NAME_PATTERN,))]
+PeerAddress = Annotated[str, Written(ADDRESS_FORMS, (ADDRESS_PATTERN,))]
 AbsolutePath = Annotated[str, Written("an absolute path", (r"(/|[A-Za-z]:[\\/])[\s\S]*",))]
 
 
@@ -121,12 +124,25 @@ class MemorySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommsSettings:
-    """Messages between agents."""
+class PeerSettings:
+    """Another agent: what it is called here, its public key, and where it listens; None is this process."""
 
-    name: str | None = None
-    listen: str | None = None
-    peers: tuple[str, ...] = ()
+    name: PeerName
+    key: Annotated[str, Written("ed25519: and 43 characters, as `hilt comms key` prints it", (ID_PATTERN,))]
+    address: PeerAddress | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommsSettings:
+    """Messages between agents: this one's name, where it listens, whom it hears and speaks to.
+
+    `session` is the id of the session that receives; None is the one that is open for the longest.
+    """
+
+    name: PeerName | None = None
+    listen: PeerAddress | None = None
+    session: str | None = None
+    peers: tuple[PeerSettings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

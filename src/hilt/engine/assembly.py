@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from anyio.abc import TaskGroup
 
@@ -27,13 +28,33 @@ class Host:
     receivers: Sequence[Receiver] = ()
 
 
+class SessionPart(Protocol):
+    """Something that a session has for itself while it is open."""
+
+    async def begin(self) -> None:
+        """Start; a session that is only looked at is never begun.
+
+        Raises:
+            ConfigError: It cannot work; says why.
+        """
+        ...
+
+    def bind(self, conversation: Conversation) -> None:
+        """Take the session's conversation."""
+        ...
+
+    def close(self) -> None:
+        """End; also called where it never began."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
     """What is made for one session.
 
-    `layers` are the filters above its own, `bind` is told its conversation, `close` ends what only it holds, `refresh`
-    brings its catalog up to date before each turn, `busy` tells whether something of it works although no run is under
-    way, `children` are its child agents, None where it can have none.
+    `layers` are the filters above its own, `begin` starts what only it holds and `close` ends it, `bind` is told its
+    conversation, `refresh` brings its catalog up to date before each turn, `busy` tells whether something of it works
+    although no run is under way, `children` are its child agents, None where it can have none.
     `refuses_auto` says why mode auto is not to be had, "" where it is.
     """
 
@@ -41,6 +62,7 @@ class Assembly:
     ledger: ReadLedger
     layers: Sequence[ToolFilter] = ()
     persist: Callable[[PermissionRule], Awaitable[None]] | None = None
+    begin: Callable[[], Awaitable[None]] | None = None
     close: Callable[[], Awaitable[None]] | None = None
     bind: Callable[[Conversation], None] | None = None
     refresh: Callable[[], Awaitable[None]] | None = None

@@ -1,6 +1,6 @@
 """The state of a run that the loop changes and the session stores."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hilt.core.disclosure import Tier
@@ -37,6 +37,7 @@ class Conversation:
     hydrated: set[str] = field(default_factory=set)
     disclosure: Tier | None = None
     notices: list[str] = field(default_factory=list)
+    sources: list[Callable[[], list[str]]] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     turns: int = 0
     tool_calls: int = 0
@@ -106,7 +107,9 @@ class Conversation:
         return name in self.hydrated
 
     def take_notices(self) -> None:
-        """Put waiting notices before the model, as one message that is marked as a notice."""
+        """Put waiting notices and those of every source before the model, as one message marked as a notice."""
+        for source in self.sources:
+            self.notices += source()
         if self.notices:
             self.messages.append(UserMessage(text="\n\n".join(self.notices), notice=True))
             self.notices.clear()

@@ -69,7 +69,7 @@ class Sessions:
         Raises:
             RequestError: The id, mode, profile, a category or a limit is wrong; the text names it.
             ConflictError: The id exists.
-            ConfigError: A settings file with rules has an error now.
+            ConfigError: A settings file with rules has an error now, or this agent cannot listen to its peers.
         """
         if mode is not None and mode not in set_of_modes():
             raise RequestError(f"unknown mode {mode!r}; known are {', '.join(sorted(set_of_modes()))}")
@@ -98,6 +98,7 @@ class Sessions:
         try:
             narrowed_limits(assembly.parts.limits, record.limits)
             record = replace(record, disclosure=chosen_tier(record, assembly))
+            await _begun(assembly)
             saved = await self._host.store.save(record)
             session = Session(saved, assembly, self._host)
         except BaseException:
@@ -111,7 +112,7 @@ class Sessions:
 
         Raises:
             SessionNotFoundError: No session has this id.
-            ConfigError: A settings file with rules has an error now.
+            ConfigError: A settings file with rules has an error now, or this agent cannot listen to its peers.
         """
         async with self._lock:
             held = self._open.get(session_id)
@@ -128,6 +129,7 @@ class Sessions:
                 raise
             try:
                 stored = await self._host.log.read(record.id, after=record.last_seq)
+                await _begun(assembly)
                 session = Session(record, assembly, self._host, last_seq=last_seq(stored))
                 await session.recover()
             except BaseException:
@@ -242,6 +244,11 @@ def _releasing(assembly: Assembly, release: Callable[[], None]) -> Assembly:
                 release()
 
     return replace(assembly, close=end)
+
+
+async def _begun(assembly: Assembly) -> None:
+    if assembly.begin is not None:
+        await assembly.begin()
 
 
 async def _ended(assembly: Assembly) -> None:
