@@ -39,7 +39,7 @@ from hilt.app.models import Models
 from hilt.app.no_model import NO_MODEL
 from hilt.app.query import with_queries
 from hilt.app.root_user import auto_refusal
-from hilt.app.secrets import redactor
+from hilt.app.secrets import configured_secrets, redactor
 from hilt.app.shell import shell_of
 from hilt.app.skills import LoadedSkills, SkillSources, load_skills
 from hilt.app.stores import Store, StoreSetup, open_store
@@ -47,7 +47,6 @@ from hilt.app.tasks_jobs import SessionServices
 from hilt.core.errors import ConfigError, HarnessFault
 from hilt.core.event import Event
 from hilt.core.mcp import McpLimits, McpServerSpec
-from hilt.core.mcp_entry import secret_values
 from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
 from hilt.core.session import SessionId, SessionRecord
@@ -181,9 +180,7 @@ class _Builder:
         self._stack = stack
         self._execution = AsyncioExecution()
         self._servers = mounted_servers(given.config, given.mcp_servers)
-        hidden = [value for spec in self._servers for value in secret_values(spec)]
-        hidden.append(given.config.environment.get(given.config.web.search.key_env or "", ""))
-        self._redactor = redactor(given.config.environment, hidden)
+        self._redactor = redactor(given.config.environment, configured_secrets(given.config, self._servers))
         self._services = dict(with_queries(given.services, stack))
         self._tasks: TaskGroup | None = None
         config = given.config

@@ -4,11 +4,11 @@ Looking at the catalog, as `hilt tools list` and `hilt doctor` do, makes no key 
 """
 
 import logging
+import re
 from collections import Counter
 from collections.abc import MutableMapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import anyio
@@ -20,6 +20,7 @@ from hilt.adapters.peer_ed25519 import PeerKey
 from hilt.adapters.peer_socket import SocketDoor, SocketLink
 from hilt.app.catalog import CommsPart
 from hilt.app.config import Config
+from hilt.app.secrets import peer_key_file
 from hilt.builtins.comms import comms_tools
 from hilt.core.envelope import Content
 from hilt.core.errors import ConfigError, HarnessFault
@@ -34,10 +35,7 @@ from hilt.ports.peer import PeerDoor, PeerKeys, PeerLink, PeerPost, PlaceTakenEr
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_NAME: Final = "agent"
-FOLDER: Final = "comms"
 CATEGORY: Final = "comms"
-_LOOPBACK: Final = ("localhost", "127.", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +137,7 @@ class Comms:
         except ConfigError as exc:
             raise _fault(self._config, "comms.listen", exc.reason) from None
         self._doors.push_async_callback(door.aclose)
-        if isinstance(self._listen, TcpAddress) and not self._listen.host.startswith(_LOOPBACK):
+        if isinstance(door, SocketDoor) and _in_clear(self._listen):
             logger.warning("peer_messages_in_clear place=%s why=they are signed and not encrypted", place)
 
 
@@ -182,8 +180,15 @@ def kept_key(config: Config) -> PeerKey:
     Raises:
         ConfigError: It cannot be read or made.
     """
-    name = f"{config.comms.name or DEFAULT_NAME}.key"
-    return PeerKey.kept(Path(config.state_dir) / FOLDER / name, shown=f"{FOLDER}/{name} of the state folder")
+    file = peer_key_file(config)
+    return PeerKey.kept(file, shown=f"{file.parent.name}/{file.name} of the folder of state")
+
+
+def _in_clear(address: Address) -> bool:
+    """Tell whether others than this host can read along."""
+    return isinstance(address, TcpAddress) and not (
+        address.host in ("localhost", "::1") or re.fullmatch(r"127(\.[0-9]{1,3}){3}", address.host)
+    )
 
 
 def _address(config: Config, text: str | None, key: str) -> Address:

@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "mcp": ("hilt.cli.mcp", "MCP servers: add, list, get, remove."),
     "demo": ("hilt.cli.demo", "The main job on a workspace of its own, offline."),
     "skills": ("hilt.cli.skills", "Skills, drafts of skills, slash commands."),
+    "comms": ("hilt.cli.comms", "This agent's key, for its peers."),
     "permissions": ("hilt.cli.permissions", "Explain and check rules."),
     "hooks": ("hilt.cli.hooks", "Which hooks apply; run them on a stored event."),
     "sessions": ("hilt.cli.sessions", "Stored sessions."),

@@ -62,7 +62,7 @@ class Inbox:
         self._lock = threading.Lock()
 
     def enter(self, session: str) -> None:
-        """Let a session take letters from now on."""
+        """Let a session take letters from now on; one that does already keeps its place."""
         with self._lock:
             self._open[session] = None
 

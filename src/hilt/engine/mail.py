@@ -8,7 +8,7 @@ from hilt.engine.inbox import Inbox
 
 
 class SessionMail:
-    """Lets a session take letters from when it begins until it is closed."""
+    """Lets a session take letters from when it begins until it is closed, and again from a prompt that reopens it."""
 
     def __init__(self, session: str, open_inbox: Callable[[], Awaitable[Inbox]], keep: Keep) -> None:
         """Take what opens the agent's inbox, and what keeps a text that is too long to be shown."""
@@ -34,7 +34,9 @@ class SessionMail:
         """Take none any more."""
         if self._inbox is not None:
             self._inbox.leave(self._session)
-            self._inbox = None
 
     def _take(self) -> list[str]:
-        return [] if self._inbox is None else self._inbox.take(self._session, self._keep)
+        if self._inbox is None:
+            return []
+        self._inbox.enter(self._session)
+        return self._inbox.take(self._session, self._keep)
