@@ -15,7 +15,8 @@ import pytest
 import hilt
 from hilt.app.agent import Agent
 from hilt.app.build import build
-from hilt.app.catalog import CATEGORY_TOOLS, MCP_META_NAMES
+from hilt.app.catalog import MCP_META_NAMES
+from hilt.app.categories import CATEGORY_TOOLS
 from hilt.app.config import Config
 from hilt.app.settings import ShellSettings
 from hilt.core.errors import ConfigError, ConflictError, RequestError, UnreachableError

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hilt.app.catalog import CATEGORY_TOOLS, Families, SessionContext, assemble
+from hilt.app.catalog import Families, SessionContext, assemble
+from hilt.app.categories import CATEGORY_TOOLS
 from hilt.core.errors import ConfigError
 from hilt.core.event import ToolCallTaken, ToolEnd, ToolSettled, ToolStart
 from hilt.core.hook import HookInput

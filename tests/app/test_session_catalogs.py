@@ -8,7 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from hilt.app.catalog import CATEGORY_TOOLS, MCP_META_NAMES, NEEDS_FILES, SessionContext, check_parity
+from hilt.app.catalog import MCP_META_NAMES, NEEDS_FILES, SessionContext, check_parity
+from hilt.app.categories import CATEGORY_TOOLS
 from hilt.app.config import Config
 from hilt.core.errors import InvalidSpecError, RequestError
 from hilt.core.mcp import McpServerSpec

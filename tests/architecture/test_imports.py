@@ -15,6 +15,8 @@ ON_DEMAND = {
     "__init__.py",
     "cli/main.py",
     "app/build.py",
+    "app/enabled.py",
+    "app/load_model.py",
     "core/args.py",
     "core/check.py",
     "core/dialect.py",
@@ -36,7 +38,7 @@ def _late_imports(tree: ast.Module) -> set[int]:
     return {node.lineno for function in functions for node in ast.walk(function) if _loads(node)}
 
 
-def test_imports_on_demand_occur_in_eight_named_files() -> None:
+def test_imports_on_demand_occur_in_named_files_alone() -> None:
     late = [f"{name}:{line}" for name, tree in modules() if name not in ON_DEMAND for line in _late_imports(tree)]
     assert late == []
 

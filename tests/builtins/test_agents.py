@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from hilt.app.catalog import CATEGORY_TOOLS
+from hilt.app.categories import CATEGORY_TOOLS
 from hilt.builtins.agents import agents_tools
 from hilt.builtins.delegation import delegation_tools
 from hilt.core.child import BUDGET_POLICY

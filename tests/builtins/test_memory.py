@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hilt.app.catalog import CATEGORY_TOOLS
+from hilt.app.categories import CATEGORY_TOOLS
 from hilt.builtins.memory import memory_tools, user_model_tools
 from hilt.core.defaults import builtin_defaults
 from hilt.core.errors import ErrorCode, ToolError

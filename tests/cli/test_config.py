@@ -80,6 +80,18 @@ def test_validate_finds_what_is_wrong_and_exits_1(hilt: Hilt) -> None:
     assert (everything.code, everything.out.partition(": ")[0]) == (1, ".hilt/settings.local.yaml:1")
 
 
+@pytest.mark.req("BLT-05")
+def test_validate_finds_a_category_that_nobody_knows(hilt: Hilt) -> None:
+    hilt.machine.file("x.yaml", "tools:\n  enable:\n    - files\n    - flies\n")
+    ran = hilt("config", "validate", "x.yaml")
+    assert (ran.code, ran.out.splitlines()[0].split(";")[0]) == (
+        1,
+        "x.yaml:4: tools.enable: unknown category 'flies'",
+    )
+    hilt.machine.shared("tools: {enable: [flies]}")
+    assert hilt("config", "validate").code == 1
+
+
 def test_validate_of_what_is_right_exits_0(hilt: Hilt) -> None:
     assert hilt("config", "validate").out == "Nothing wrong.\n"
     right = hilt.machine.file("x.yaml", "limits: {max_turns: 3}\n")

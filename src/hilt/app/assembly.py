@@ -8,16 +8,8 @@ from typing import Protocol
 
 import anyio
 
-from hilt.app.catalog import (
-    CATEGORY_TOOLS,
-    META_NAMES,
-    NEEDS_FILES,
-    NO_FILES_PROFILE,
-    Families,
-    SessionContext,
-    assemble,
-    check_parity,
-)
+from hilt.app.catalog import META_NAMES, NEEDS_FILES, NO_FILES_PROFILE, Families, SessionContext, assemble, check_parity
+from hilt.app.categories import CATEGORY_TOOLS
 from hilt.app.config import Config
 from hilt.app.mcp_extras import Brought
 from hilt.app.mcp_servers import client_names, sparing

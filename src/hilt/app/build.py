@@ -9,15 +9,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Literal
 
 import anyio
-from anyio.abc import TaskGroup
 
 from hilt.adapters.clock_system import SystemClock
 from hilt.adapters.execution_asyncio import AsyncioExecution
-from hilt.adapters.model_scripted import ScriptModel
 from hilt.adapters.permission_file import PermissionFiles
 from hilt.adapters.workspace_local.files import LocalWorkspace
 from hilt.app.application import App, ViaSession
@@ -29,9 +26,12 @@ from hilt.app.assembly import (
     disclosure_setup,
     settings_filter,
 )
-from hilt.app.catalog import CommsPart, Families, SessionContext, ToolFactory, assemble, checked_categories
+from hilt.app.catalog import Families, SessionContext, ToolFactory, assemble
+from hilt.app.categories import checked_categories
 from hilt.app.config import Config
+from hilt.app.enabled import Enabled
 from hilt.app.hooks import guardrails_of, hook_runners
+from hilt.app.load_model import load_model
 from hilt.app.mcp_extras import Brought, brought, reading, slash_commands, toolhive_servers, wanted_lists
 from hilt.app.mcp_servers import client_servers, mounted_servers
 from hilt.app.mcp_tools import dialing, live_tools, manager_of
@@ -51,7 +51,6 @@ from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
 from hilt.core.session import SessionId, SessionRecord
 from hilt.engine.assembly import Host
-from hilt.engine.child_start import ChildrenHost
 from hilt.engine.dispatch import DispatchOptions
 from hilt.engine.funnel import Parts
 from hilt.engine.guardrail import Guardrail
@@ -182,7 +181,7 @@ class _Builder:
         self._servers = mounted_servers(given.config, given.mcp_servers)
         self._redactor = redactor(given.config.environment, configured_secrets(given.config, self._servers))
         self._services = dict(with_queries(given.services, stack))
-        self._tasks: TaskGroup | None = None
+        self._enabled: Enabled | None = None
         config = given.config
         self._models = Models(given.model, default=config.model or "", environment=config.environment, load=load_model)
         stack.push_async_callback(self._models.aclose)
@@ -196,10 +195,20 @@ class _Builder:
         setup = StoreSetup(clock=given.clock, redactor=self._redactor, state_dir=given.config.state_dir)
         opened = open_store(store, setup)
         self._stack.callback(opened.close)
-        tasks = self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
         skills = await load_skills(given.config, given.skill_sources, given.enable, root=given.root, clock=given.clock)
-        shared = await self._shared(recorder or opened.calls, skills, self._memories(store, opened))
+        enabled = self._enabled = Enabled(
+            categories=given.enable,
+            config=given.config,
+            root=given.root,
+            clock=given.clock,
+            tasks=tasks,
+            services=self._services,
+            stack=self._stack,
+        )
+        memories = enabled.memories(store, opened, redact=self._redactor.redact, main_model=self._models.name)
+        shared = await self._shared(recorder or opened.calls, skills, enabled, memories)
         receivers = () if on_event is None else (on_event,)
         host = Host(store=opened.sessions, log=opened.events, clock=given.clock, tasks=tasks, receivers=receivers)
         assembler = SessionAssembler(shared)
@@ -231,15 +240,19 @@ class _Builder:
         )
 
     async def _shared(
-        self, recorder: ToolCallRecorder, skills: LoadedSkills, memories: SessionMemories | None
+        self,
+        recorder: ToolCallRecorder,
+        skills: LoadedSkills,
+        enabled: Enabled,
+        memories: SessionMemories | None,
     ) -> Shared:
         given, config = self._given, self._given.config
         runner, shell = shell_of(config, given.root, enabled="shell" in given.enable, given=given.has_config)
-        comms = self._comms_part()
+        comms = enabled.comms()
         families = Families(
             enable=given.enable,
             shell=shell,
-            web=self._web(tools=True) if "web" in given.enable else (),
+            web=enabled.web(),
             remembering=((), ()) if memories is None else memories.tools,
             comms=comms,
             tools=given.tools,
@@ -285,7 +298,7 @@ class _Builder:
             root=given.root,
             home=config.home,
             services=self._services,
-            own=SessionServices(given.root, clock=given.clock, starter=runner, tasks=self._tasks),
+            own=SessionServices(given.root, clock=given.clock, starter=runner, tasks=enabled.tasks),
             memories=memories,
             mail=comms.mail,
             layers=settings_filter(config),
@@ -296,30 +309,8 @@ class _Builder:
             via_session=isinstance(given.approver, ViaSession),
             refuses_auto=auto_refusal(contained=config.sandboxed),
             disclosure=disclosure_setup(config),
-            children=self._children(),
+            children=enabled.children(),
         )
-
-    def _memories(self, store: str | Store, opened: Store) -> SessionMemories | None:
-        """Open what is remembered, which is loaded here; None without the category."""
-        given = self._given
-        if "memory" not in given.enable:
-            if given.config.memory.user_review:
-                logger.info("user_review_off why=the category 'memory' is not enabled")
-            return None
-        from hilt.app.memory import MemorySetup, open_memories
-
-        setup = MemorySetup(
-            config=given.config, store=store, opened=opened, root=given.root, clock=given.clock, services=self._services
-        )
-        memories = open_memories(setup, redact=self._redactor.redact, main_model=self._models.name)
-        self._stack.callback(memories.close)
-        return memories
-
-    def _children(self) -> ChildrenHost | None:
-        given = self._given
-        if self._tasks is None or not given.enable & {"agents", "delegation"}:
-            return None
-        return ChildrenHost(places=given.config.agents.max_concurrent, tasks=self._tasks, clock=given.clock)
 
     def _workspace(self) -> LocalWorkspace | None:
         given = self._given
@@ -329,25 +320,6 @@ class _Builder:
             raise ConfigError(f"the workspace cannot be opened: {exc.strerror}", key="workspace") from exc
         self._stack.callback(workspace.close)
         return workspace
-
-    def _web(self, *, tools: bool) -> Sequence[Tool]:
-        """Provide what fetches, which is loaded here, and the tools of the category web where they are wanted."""
-        from hilt.app.web import provide_fetcher, web_tools
-
-        return web_tools(self._given.config, self._services) if tools else provide_fetcher(self._services)
-
-    def _comms_part(self) -> CommsPart:
-        """Return the category comms; what signs is loaded here, where there are peers."""
-        given = self._given
-        if "comms" not in given.enable or self._tasks is None:
-            return CommsPart()
-        if not given.config.comms.peers:
-            from hilt.builtins.comms import NO_PEERS, comms_tools
-
-            return CommsPart(tools=comms_tools(), why_not=NO_PEERS)
-        from hilt.app.comms import comms_part
-
-        return comms_part(given.config, self._tasks, clock=given.clock, services=self._services)
 
     async def _mcp_tools(self) -> Sequence[Tool]:
         """Mount the servers of the process and return their tools."""
@@ -362,15 +334,16 @@ class _Builder:
     async def _mount(self, servers: Sequence[McpServerSpec], *, wait: Literal["all", "fast"]) -> McpManager:
         from hilt.adapters.mcp_dialer import SdkDialer
 
-        if self._tasks is None:
+        enabled = self._enabled
+        if enabled is None:
             raise HarnessFault("MCP servers are mounted inside the application's task group")
         given = self._given
         environment = given.config.environment if given.has_config else dict(os.environ)
         options = dialing(given.root, self._services)
-        dialer = SdkDialer(self._tasks, environment=environment, version=version("hilt"), **options)
+        dialer = SdkDialer(enabled.tasks, environment=environment, version=version("hilt"), **options)
         manager = manager_of(servers, dialer, given.config, limits=McpLimits(), lists=wanted_lists(given.config))
-        self._web(tools=False)
-        await manager.start(self._tasks, wait=wait)
+        enabled.fetcher()
+        await manager.start(enabled.tasks, wait=wait)
         return manager
 
     async def _client_tools(self, servers: Sequence[McpServerSpec]) -> Brought:
@@ -386,31 +359,3 @@ class _Builder:
         if not self._given.has_config:
             return None
         return PermissionFiles(config.rule_files, config.rule_flags, trusted=config.trusted)
-
-
-def load_model(name: str, environment: Mapping[str, str]) -> Model:
-    """Return the model of a name, with keys from the environment; its library is loaded now.
-
-    Raises:
-        ConfigError: The provider is unknown, its library is not installed, its key is missing, or a script is broken.
-    """
-    provider, _, rest = name.partition(":" if name.startswith("scripted:") else "/")
-    if provider == "scripted":
-        return ScriptModel.load(Path(rest), source=rest)
-    if provider == "anthropic":
-        from hilt.adapters.model_direct import anthropic
-
-        return anthropic.load_model(name, keys={"anthropic": environment.get("ANTHROPIC_API_KEY", "")})
-    if provider in ("openai", "openai-responses"):
-        from hilt.adapters.model_direct import openai
-
-        base = environment.get("OPENAI_BASE_URL", "")
-        return openai.load_model(
-            name,
-            keys={"openai": environment.get("OPENAI_API_KEY", "")},
-            base_urls={"openai": base} if base else None,
-        )
-    raise ConfigError(
-        f"unknown model {name!r}; write anthropic/NAME, openai/NAME, openai-responses/NAME or scripted:FILE",
-        key="model",
-    )

@@ -1,9 +1,10 @@
 """The one list of families, in the one order: for the shared catalog and for every session's."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from dataclasses import dataclass, field
 
+from hilt.app.categories import CATEGORY_TOOLS
 from hilt.app.mcp_extras import Reading
 from hilt.app.query import mcp_query_tools
 from hilt.app.skills import LoadedSkills
@@ -24,44 +25,6 @@ from hilt.mcp.server import McpServer
 from hilt.ports.tool import Tool, ToolSource
 
 BUILTIN = "builtin"
-
-CATEGORY_TOOLS: Mapping[str, tuple[str, ...]] = {
-    "files": ("Read", "ListDir", "Glob", "Grep", "Write", "Edit", "Copy", "Move", "Remove"),
-    "files.read": ("Read", "ListDir", "Glob", "Grep"),
-    "shell": ("shell", "shell_jobs", "shell_job_status", "shell_job_cancel"),
-    "tasks": ("task_create", "task_list", "task_get", "task_update"),
-    "agents": ("agent_spawn", "agent_fork", "agent_status", "agent_cancel", "agent_list"),
-    "delegation": (
-        "Subagent",
-        "InspectSubagent",
-        "SubagentStatus",
-        "Parallel",
-        "Team",
-        "InspectMember",
-    ),
-    "memory": (
-        "memory_search",
-        "Remember",
-        "Recall",
-        "SearchMemory",
-        "InspectMemory",
-        "ForgetMemory",
-        "UndoMemory",
-        "RememberUser",
-        "RecallUser",
-        "SearchUserModel",
-        "InspectUserMemory",
-        "ForgetUserMemory",
-        "UndoUserMemory",
-    ),
-    "comms": ("send_message", "send_request", "send_response", "list_peers"),
-    "skills": ("Skill", "SkillDraft"),
-    "web": ("WebFetch", "WebSearch"),
-}
-"""Every category and its tools (builtins.md section 1)."""
-
-BUILT = frozenset(CATEGORY_TOOLS)
-"""The categories that this version can enable."""
 
 META_NAMES = ("ReadResult", "ToolSearch")
 MCP_META_NAMES = ("CallMcpWithQuery", "FetchMcpResource", "ListMcpResources", "ReadMcpResource")
@@ -118,28 +81,6 @@ class Families:
     def has_factories(self) -> bool:
         """Whether a tool is made anew for each session."""
         return any(_factory(item) is not None for item in self.tools)
-
-
-def checked_categories(names: Iterable[str]) -> frozenset[str]:
-    """Return the categories as a set.
-
-    Raises:
-        ConfigError: One is unknown, or is not part of this version.
-    """
-    wanted = frozenset(names)
-    unknown = sorted(wanted - set(CATEGORY_TOOLS))
-    if unknown:
-        raise ConfigError(
-            f"unknown category {unknown[0]!r}; known are {', '.join(sorted(CATEGORY_TOOLS))}",
-            key="tools.enable",
-        )
-    missing = sorted(wanted - BUILT)
-    if missing:
-        raise ConfigError(
-            f"category {missing[0]!r} is not part of this version; it has {', '.join(sorted(BUILT))}",
-            key="tools.enable",
-        )
-    return wanted
 
 
 def assemble(

@@ -10,11 +10,12 @@ from typing import Literal
 import anyio
 
 from hilt.app.application import App
-from hilt.app.build import build, load_model
+from hilt.app.build import build
 from hilt.app.config import Config
 from hilt.app.explain import Desk, lint_rules
 from hilt.app.flags import Flags
 from hilt.app.load import load_config
+from hilt.app.load_model import load_model
 from hilt.app.stored import StoredSessions
 from hilt.app.stores import takes_files
 from hilt.core.errors import ConfigError, HiltError

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hilt.app.catalog import BUILT
+from hilt.app.categories import CATEGORY_TOOLS, PARTIAL
 from hilt.app.settings import Settings
 from hilt.app.settings_decode import KeyPath, Leaf, decode_value
 from hilt.app.settings_shape import Key, SectionShape, section
@@ -106,7 +106,7 @@ def _categories(text: str) -> tuple[str, ...]:
         case "none" | "":
             return ()
         case "all":
-            return tuple(sorted(BUILT - {"files.read"}))
+            return tuple(sorted(set(CATEGORY_TOOLS) - PARTIAL))
         case words:
             return tuple(word.strip() for word in words.split(",") if word.strip())
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hilt.adapters.permission_file import PermissionFiles, RuleFile, read_settings, rules_of
+from hilt.app.categories import checked_categories
 from hilt.app.config import (
     PROJECT,
     SCOPES,
@@ -37,6 +38,7 @@ MANAGED_FILE = "/etc/hilt/settings.yaml"
 SHARED_FILE = ".hilt/settings.yaml"
 LOCAL_FILE = ".hilt/settings.local.yaml"
 USER_FILE = "settings.yaml"
+ENABLE = ("tools", "enable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,11 +180,15 @@ def read_layer(text: str, *, rank: Rank, shown: str) -> Layer:
     """Return what a settings text gives.
 
     Raises:
-        ConfigError: It is no YAML, or a key or value is wrong; names file, line and dotted key.
+        ConfigError: It is no YAML, a key or value is wrong, or a category unknown; names file, line and dotted key.
     """
     document = parse_yaml(text, source=shown)
     rules_of(document, scope=SCOPES[rank], source=shown)
     leaves = decode_document(section(Settings), document, source=shown)
+    for leaf in leaves:
+        if leaf.path == ENABLE and isinstance(leaf.value, tuple):
+            for name, line in zip(leaf.value, leaf.lines, strict=True):
+                checked_categories([name], source=shown, line=line)
     return Layer(rank=rank, kind="file", name=shown, leaves=leaves)
 
 

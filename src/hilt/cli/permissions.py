@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from hilt.app.application import App
-from hilt.app.catalog import CATEGORY_TOOLS
+from hilt.app.categories import CATEGORY_TOOLS
 from hilt.app.explain import Desk, Replay, lint_rules, replay
 from hilt.cli.command import HiltGroup
 from hilt.cli.failure import FAILED
