@@ -4,6 +4,7 @@
 """
 
 import argparse
+import functools
 import gc
 import json
 import os
@@ -15,11 +16,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import anyio
+
 from bench.figures import Figure, Options, number
 from bench.search_plain import PlainIndex
 from bench.search_sets import CUTS, SETS, Find, Item, Quality, Query, load_queries, load_tools, others, padded, quality
-from hilt.core.search import SearchIndex
+from hilt.core.search import Likeness, SearchIndex
 from hilt.core.search_query import parse_query
+from hilt.ports.search import Embedder
 
 REQ = ("SRC-38", "SRC-39", "SRC-40", "SRC-41", "SRC-43")
 
@@ -27,6 +31,7 @@ ROOT = Path(__file__).parent.parent
 SIZES = (500, 5_000, 50_000)
 LIMITS = {500: (0.2, 1.0, 0.1, 10), 5_000: (0.6, 3.0, 0.8, 50), 50_000: (6.0, 30.0, 8.0, 400)}
 RANKERS = ("hilt", "plain BM25")
+WITH_VECTORS = ("hilt, static", "hilt, sentence")
 WORDS = 4
 ANSWER = 5
 
@@ -60,7 +65,31 @@ def build(ranker: str, items: Sequence[Item]) -> Find:
     if ranker == "hilt":
         index = SearchIndex(item.document() for item in items)
         return lambda text: index.find(parse_query(text), limit=10)
-    return PlainIndex(items).find
+    return PlainIndex(items).find if ranker == "plain BM25" else _joined(_embedder(ranker), items)
+
+
+def _embedder(ranker: str) -> Embedder:
+    """Return the embedder of a ranking; loaded late, for a process that measures memory has neither."""
+    if ranker == "hilt, static":
+        from hilt.adapters.embedder_static import StaticEmbedder
+
+        return StaticEmbedder()
+    from hilt.adapters.embedder_onnx import OnnxEmbedder
+
+    return OnnxEmbedder()
+
+
+def _joined(embedder: Embedder, items: Sequence[Item]) -> Find:
+    documents = [item.document() for item in items]
+    index, vectors = SearchIndex(documents), embedder.vectors()
+    anyio.run(vectors.add, [embedder.text(document) for document in documents])
+
+    @functools.cache
+    def find(text: str) -> Sequence[str]:
+        likeness = Likeness(anyio.run(vectors.likeness, text), embedder.share)
+        return index.find(parse_query(text), limit=10, likeness=likeness)
+
+    return find
 
 
 def reached(ranker: str, name: str, size: int = 0) -> Reached:
@@ -158,7 +187,7 @@ def measure(options: Options) -> list[Figure]:
 def report(options: Options) -> tuple[list[Reached], list[Cost]]:
     """Return everything: each set alone, *steps* padded, and each size."""
     sizes = SIZES[: options.times(3, 1)]
-    qualities = [reached(ranker, name) for name in SETS for ranker in RANKERS]
+    qualities = [reached(ranker, name) for name in SETS for ranker in (*RANKERS, *WITH_VECTORS)]
     qualities += [reached(ranker, "steps", size) for size in sizes[1:] for ranker in RANKERS]
     return qualities, [cost(ranker, size) for size in sizes for ranker in RANKERS]
 

@@ -29,12 +29,6 @@ GAPS: Final[dict[str, str]] = merged(
     span("MCP", 117, 117, "`hilt serve` is not built yet"),
     span("PRV", 10, 10, _GATEWAY),
     span("RES", 61, 63, _GATEWAY),
-    span(
-        "SRC",
-        37,
-        37,
-        "the sentence embedder misses three of nine figures by less than .015 (docs/search.md)",
-    ),
     span("SKL", 63, 63, "its route comes with `hilt serve`; `hilt skills list --commands` is tested"),
     span("SES", 50, 82, _SERVE),
     span("SES", 85, 90, _REPLICAS),

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from hilt.ports.search import Embedder
 
 EMBEDDERS: dict[str, Callable[[], Embedder]] = {"static": StaticEmbedder, "sentence": OnnxEmbedder}
 TEXTS = ("Send a letter to somebody", "How warm is it outside today", "")
-# Set → recall at 1, 5 and 10 that the static vectors reach at least.
-STATIC = {"golden": (0.56, 0.83, 0.94), "steps": (0.51, 0.71, 0.76), "plugins": (0.56, 0.75, 0.80)}
-GOLDEN_SENTENCE = (0.61, 0.89, 0.96)
+# Embedder → set → recall at 1, 5 and 10 that the ranking with it reaches at least.
+COLUMNS = {
+    "static": {"golden": (0.56, 0.83, 0.94), "steps": (0.51, 0.71, 0.76), "plugins": (0.56, 0.75, 0.80)},
+    "sentence": {"golden": (0.61, 0.89, 0.96), "steps": (0.54, 0.77, 0.81), "plugins": (0.61, 0.80, 0.86)},
+}
 
 
 @pytest.mark.req("SRC-33")
@@ -43,7 +46,23 @@ async def test_two_collections_of_one_embedder_know_nothing_of_each_other(make: 
     await one.add(["a"])
     assert (len(await one.likeness("x")), len(await two.likeness("x"))) == (1, 0)
     assert 0 < embedder.share < 1
-    assert "open_file" in embedder.text(SearchDocument(key="k", names=("k",), own_name="open_file"))
+    assert "mail" in embedder.text(SearchDocument(key="k", names=("k",), own_name="mail"))
+
+
+async def test_the_sentence_model_reads_the_name_in_words_how_the_description_begins_and_the_parameters() -> None:
+    embedder = OnnxEmbedder()
+    tool = SearchDocument(key="k", names=("k",), own_name="openFile", description="Opens a file. Not a socket.")
+    assert embedder.text(tool) == "open file\nOpens a file."
+    tool = replace(tool, parameters=("file_path mode", "Where it is"))
+    assert embedder.text(tool) == "open file\nOpens a file. file path mode. Where it is"
+    assert embedder.text(SearchDocument(key="k", names=("k",), own_name="--")) == "--\n"
+
+
+async def test_a_tools_name_counts_by_itself_as_well() -> None:
+    vectors = OnnxEmbedder().vectors()
+    await vectors.add(["send letter\nHands it over.", "send letter: Hands it over."])
+    named, whole = await vectors.likeness("send letter")
+    assert named > whole
 
 
 def test_files_that_are_missing_are_named(tmp_path: Path) -> None:
@@ -67,15 +86,12 @@ async def reached(embedder: Embedder, name: str) -> tuple[float, ...]:
     return tuple(found.at(cut) for cut in (1, 5, 10))
 
 
+@pytest.mark.req("SRC-37")
 @pytest.mark.parametrize("name", SETS)
-async def test_the_static_vectors_reach_their_column(name: str) -> None:
-    found = await reached(StaticEmbedder(), name)
-    assert all(value >= least for value, least in zip(found, STATIC[name], strict=True)), found
-
-
-async def test_the_sentence_model_reaches_its_column_on_golden() -> None:
-    found = await reached(OnnxEmbedder(), "golden")
-    assert all(value >= least for value, least in zip(found, GOLDEN_SENTENCE, strict=True)), found
+@pytest.mark.parametrize("embedder", EMBEDDERS)
+async def test_the_ranking_with_vectors_reaches_its_column(embedder: str, name: str) -> None:
+    found = await reached(EMBEDDERS[embedder](), name)
+    assert all(value >= least for value, least in zip(found, COLUMNS[embedder][name], strict=True)), found
 
 
 @hilt.tool(read_only=True)

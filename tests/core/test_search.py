@@ -7,7 +7,7 @@ import pytest
 
 from hilt.core.search import Likeness, SearchDocument, SearchIndex
 from hilt.core.search_query import SearchQuery, parse_query
-from hilt.core.search_text import Stems, folded, parameter_text, words
+from hilt.core.search_text import Stems, folded, opening, parameter_text, words
 
 
 def tool(
@@ -236,6 +236,21 @@ def test_parameters_are_read_with_nested_ones_and_enumerations_from_any_schema()
     }
     assert parameter_text(schema) == ("to deep odd none", "Who a 1")
     assert parameter_text({}) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Opens a file. Then more.", "Opens a file."),
+        ("Is v1.2 there? Yes", "Is v1.2 there?"),
+        ("\n  One line\nand another", "One line"),
+        ("搜索文件。返回列表。", "搜索文件。"),
+        ("no end", "no end"),
+        (" ", ""),
+    ],
+)
+def test_an_opening_is_the_first_sentence_or_the_first_line(text: str, first: str) -> None:
+    assert opening(text) == first
 
 
 def test_names_fold_to_the_same_without_case_and_signs_and_long_words_are_left_as_they_are() -> None:

@@ -23,6 +23,7 @@ _UNSPACED_FIRST: Final = re.compile(rf"[{_UNSPACED}]")
 # The last letters of all English endings: any other word is its own stem.
 _ENDINGS: Final = frozenset("cdegilmnrsty")
 _SEPARATORS: Final = re.compile(r"[\W_]+")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n")
 
 # Function words of English, and what people say to an assistant around a task: no tool is meant by them.
 _STOP_TEXT: Final = """
@@ -56,6 +57,11 @@ def words(text: str) -> list[str]:
 def folded(name: str) -> str:
     """Return a name without its case and its separators: what makes two spellings of a name the same."""
     return _SEPARATORS.sub("", name).casefold()
+
+
+def opening(text: str) -> str:
+    """Return the first sentence of a text, or its first line if that is shorter."""
+    return _SENTENCE_END.split(text.strip(), maxsplit=1)[0].strip()
 
 
 class Stems:

@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from hilt.core.errors import ConfigError
 from hilt.core.search import SearchDocument
+from hilt.core.search_text import opening, words
 
 try:
     import numpy as np
@@ -24,13 +25,14 @@ VOCABULARY = Path(__file__).parent / "vocab.txt"
 TOKENS_MAX = 128
 SIZE = 384
 BATCH = 16
+NAME_SHARE = 0.1
 
 
 class OnnxEmbedder:
     """See `Embedder`. The model, 23 MB, is read once, when the first collection is made."""
 
     name = "sentence"
-    share = 0.5
+    share = 0.55
 
     def __init__(self, model: Path | None = None) -> None:
         """`model` is an ONNX file of all-MiniLM-L6-v2; the installed package's own without it.
@@ -44,8 +46,10 @@ class OnnxEmbedder:
         self._model: _Model | None = None
 
     def text(self, tool: SearchDocument) -> str:
-        """Return name and description."""
-        return f"{tool.own_name} {tool.description}"
+        """Return the words of the name as a line, then how the description begins and what the parameters say."""
+        names, said = tool.parameters
+        parts = (opening(tool.description), f"{_spaced(names)}." if names else "", said)
+        return "\n".join((_spaced(tool.own_name), " ".join(part for part in parts if part)))
 
     def vectors(self) -> "OnnxVectors":
         """See `Embedder.vectors`."""
@@ -87,15 +91,23 @@ class OnnxVectors:
         self._rows = np.zeros((0, SIZE), dtype=np.float32)
 
     async def add(self, texts: Sequence[str]) -> None:
-        """See `TextVectors.add`."""
-        means = await anyio.to_thread.run_sync(self._model.means, texts)
-        self._rows = np.concatenate([self._rows, means])
+        """See `TextVectors.add`; the first line of a text, a tool's name, also counts a little by itself."""
+        names = [text.partition("\n")[0] for text in texts]
+        wholes = [text.replace("\n", ": ", 1) for text in texts]
+        found = await anyio.to_thread.run_sync(self._model.means, [*names, *wholes])
+        rows = NAME_SHARE * found[: len(texts)] + (1 - NAME_SHARE) * found[len(texts) :]
+        self._rows = np.concatenate([self._rows, rows])
 
     async def likeness(self, query: str) -> Sequence[float]:
         """See `TextVectors.likeness`."""
         [vector] = await anyio.to_thread.run_sync(self._model.means, [query])
         found: list[float] = (self._rows @ vector).tolist()
         return found
+
+
+def _spaced(name: str) -> str:
+    """Return the words of names, apart."""
+    return " ".join(words(name)) or name
 
 
 def _installed() -> Path:
