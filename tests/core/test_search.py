@@ -4,7 +4,9 @@ import random
 from collections.abc import Iterable
 
 import pytest
+from snowballstemmer.english_stemmer import EnglishStemmer
 
+from bench.search_sets import SETS, load_queries, load_tools
 from hilt.core.search import Likeness, SearchDocument, SearchIndex
 from hilt.core.search_query import SearchQuery, parse_query
 from hilt.core.search_text import Stems, folded, opening, parameter_text, words
@@ -236,6 +238,15 @@ def test_parameters_are_read_with_nested_ones_and_enumerations_from_any_schema()
     }
     assert parameter_text(schema) == ("to deep odd none", "Who a 1")
     assert parameter_text({}) == ("", "")
+
+
+def test_every_word_of_the_sets_has_the_stem_that_snowball_gives_it() -> None:
+    stemmer, stems = EnglishStemmer(), Stems()
+    said = (text for name in SETS for item in load_tools(name) for text in (item.name, item.description))
+    asked = (query.text for name in SETS for query in load_queries(name))
+    vocabulary = {word for text in (*said, *asked, "psychologist ogist") for word in words(text)}
+    assert len(vocabulary) > 4_000
+    assert {word for word in vocabulary if stems.stem(word) != stemmer.stemWord(word)} == set()
 
 
 @pytest.mark.parametrize(

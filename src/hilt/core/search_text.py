@@ -20,8 +20,9 @@ _SEAM: Final = re.compile(
 _UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
 _WORD: Final = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 _UNSPACED_FIRST: Final = re.compile(rf"[{_UNSPACED}]")
-# The last letters of all English endings: any other word is its own stem.
-_ENDINGS: Final = frozenset("cdegilmnrsty")
+# How all words end that have an English ending: any other word is its own stem.
+_ENDINGS_TEXT: Final = "e s y al ant ator ci ed ent er ful gi ic ing ion ism ist li ll ti"
+_ENDINGS: Final = tuple(_ENDINGS_TEXT.split())
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n")
 
@@ -106,7 +107,7 @@ class Stems:
         return stem
 
     def _stemmed(self, word: str) -> str:
-        if len(word) > STEMMED_MAX_CHARS or word[-1] not in _ENDINGS:
+        if len(word) > STEMMED_MAX_CHARS or not word.endswith(_ENDINGS):
             return word
         stem: str = self._stemmer.stemWord(word)
         return stem
