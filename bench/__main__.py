@@ -26,6 +26,7 @@ SCRIPTS = (
     "idle",
     "search",
     "results",
+    "memory",
     "mcp_call",
     "mcp_mount",
     "mcp_idle",

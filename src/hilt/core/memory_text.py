@@ -20,6 +20,7 @@ _UNSPACED: Final = (
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _WORD: Final = re.compile(rf"([{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
+_ASCII_WORD: Final = re.compile("[a-z0-9]+")
 _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
 
 _K1: Final = 1.2
@@ -36,8 +37,15 @@ def folded(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """Return the words of a text in order; of text without spaces each character and each pair of neighbours."""
+    return _split(folded(text))
+
+
+def _split(plain: str) -> list[str]:
+    if plain.isascii():
+        found: list[str] = _ASCII_WORD.findall(plain)
+        return found
     out: list[str] = []
-    for match in _WORD.finditer(folded(text)):
+    for match in _WORD.finditer(plain):
         word = match[0]
         if match[1] is None:
             out.append(word)
@@ -74,7 +82,7 @@ def ranked(query: Sequence[str], texts: Sequence[str]) -> list[tuple[int, float]
         plain = folded(text)
         here = [word for word in query if word in plain]
         if here:
-            all_ = Counter(words(plain))
+            all_ = Counter(_split(plain))
             counts = {word: all_[word] for word in here if word in all_}
             if counts:
                 counted[at] = (counts, all_.total())
