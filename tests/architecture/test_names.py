@@ -9,6 +9,7 @@ from tests.architecture.source import PACKAGE, code, repository_files
 
 # First word of an adapter's name → the port that it offers. A new adapter of a new port is a line here.
 PORT_OF: dict[str, str] = {
+    "child": "child",
     "clock": "clock",
     "command": "skill",
     "credentials": "credentials",

@@ -249,6 +249,7 @@ class _Builder:
         given, config = self._given, self._given.config
         runner, shell = shell_of(config, given.root, enabled="shell" in given.enable, given=given.has_config)
         comms = enabled.comms()
+        definitions = await enabled.definitions()
         families = Families(
             enable=given.enable,
             shell=shell,
@@ -261,6 +262,7 @@ class _Builder:
             mcp=await self._mcp_tools(),
             reading=reading(config, self.managers),
             skills=skills,
+            agents=tuple(definitions.values()),
             mounted=any(server.state == "ready" for manager in self.managers for server in manager.servers),
         )
         catalog = assemble(families, SessionContext())
@@ -309,7 +311,7 @@ class _Builder:
             via_session=isinstance(given.approver, ViaSession),
             refuses_auto=auto_refusal(contained=config.sandboxed),
             disclosure=disclosure_setup(config),
-            children=enabled.children(),
+            children=enabled.children(definitions),
         )
 
     def _workspace(self) -> LocalWorkspace | None:

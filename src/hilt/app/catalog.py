@@ -14,6 +14,7 @@ from hilt.builtins.files import files_tools, read_tools
 from hilt.builtins.meta.read_result import ReadResult
 from hilt.builtins.meta.tool_search import ToolSearch
 from hilt.builtins.tasks import tasks_tools
+from hilt.core.child_definition import ChildDefinition
 from hilt.core.errors import ConfigError, DuplicateToolError, InvalidSpecError, RequestError
 from hilt.core.session import SessionRecord
 from hilt.core.shaping import Keep
@@ -75,6 +76,7 @@ class Families:
     mcp: Sequence[Tool] = ()
     reading: Reading = field(default_factory=Reading)
     skills: LoadedSkills = field(default_factory=LoadedSkills)
+    agents: Sequence[ChildDefinition] = ()
     mounted: bool = False
 
     @property
@@ -104,7 +106,7 @@ def assemble(
     hosts = [
         (tool, source) for tool, source in _hosts(families, context) if not (no_files and _name(tool) in NEEDS_FILES)
     ]
-    children = _child_families(families.enable)
+    children = _child_families(families)
     memory, user_model = families.remembering
     last = [*memory, *user_model, *families.skills.skill, *(() if no_files else families.skills.draft)]
     last += [tool for _, tools in children for tool in tools]
@@ -153,10 +155,10 @@ def _builtins(families: Families, no_files: bool) -> list[Tool]:
     return tools
 
 
-def _child_families(enable: Set[str]) -> list[tuple[str, Sequence[Tool]]]:
+def _child_families(families: Families) -> list[tuple[str, Sequence[Tool]]]:
     """Return the tools for child agents, family by family in their order."""
-    delegation = delegation_tools() if "delegation" in enable else []
-    agents = agents_tools() if "agents" in enable else []
+    delegation = delegation_tools(families.agents) if "delegation" in families.enable else []
+    agents = agents_tools() if "agents" in families.enable else []
     return [("subagent", [*delegation, *agents])]
 
 

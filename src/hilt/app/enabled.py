@@ -1,7 +1,7 @@
 """What a category needs beside its tools. The libraries of each are loaded here, when it is enabled."""
 
 import logging
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -9,8 +9,10 @@ from anyio.abc import TaskGroup
 
 from hilt.app.assembly import SessionMemories
 from hilt.app.catalog import CommsPart
+from hilt.app.child_definitions import load_definitions
 from hilt.app.config import Config
 from hilt.app.stores import Store
+from hilt.core.child_definition import ChildDefinition
 from hilt.engine.child_start import ChildrenHost
 from hilt.ports.clock import Clock
 from hilt.ports.tool import Tool
@@ -33,11 +35,16 @@ class Enabled:
     services: MutableMapping[type, object]
     stack: AsyncExitStack
 
-    def children(self) -> ChildrenHost | None:
+    async def definitions(self) -> Mapping[str, ChildDefinition]:
+        """Return the definitions of child agents by name, none without the category that uses them."""
+        return await load_definitions(self.config, root=self.root) if "delegation" in self.categories else {}
+
+    def children(self, definitions: Mapping[str, ChildDefinition]) -> ChildrenHost | None:
         """Return where child agents run; None without a category that starts any."""
         if not self.categories & {"agents", "delegation"}:
             return None
-        return ChildrenHost(places=self.config.agents.max_concurrent, tasks=self.tasks, clock=self.clock)
+        places = self.config.agents.max_concurrent
+        return ChildrenHost(places=places, tasks=self.tasks, clock=self.clock, definitions=definitions)
 
     def web(self) -> Sequence[Tool]:
         """Return the tools of the category `web`, none without it."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from hilt.adapters.child_dir import definition_files
 from hilt.adapters.command_dir import command_files
 from hilt.adapters.skill_dir import skill_folders
 from hilt.app.config import Config
@@ -18,6 +19,7 @@ DRIVER: Final = "driver"
 
 SKILLS: Final = ".hilt/skills"
 COMMANDS: Final = ".hilt/commands"
+AGENTS: Final = ".hilt/agents"
 OTHER_SKILLS: Final = (".agents/skills", ".claude/skills")
 OTHER_COMMANDS: Final = (".claude/commands",)
 
@@ -44,6 +46,11 @@ def command_places(config: Config) -> list[Place]:
     return [*_project(config, COMMANDS, others), *_user(config, "commands", others)]
 
 
+def agent_places(config: Config) -> list[Place]:
+    """Return the directories of definitions of agents, the strongest first; a project's only where it is trusted."""
+    return [*_project(config, AGENTS, ()), *_user(config, "agents", ())]
+
+
 def _project(config: Config, own: str, others: Sequence[str]) -> list[Place]:
     if not config.trusted or not config.workspace_root:
         return []
@@ -65,10 +72,18 @@ def _shown(path: Path, home: str) -> str:
 
 
 def withheld(root: Path, settings: SkillSettings) -> Iterator[tuple[str, int]]:
-    """Yield how many skills and commands a project has, by their files alone; nothing of it is read."""
+    """Yield how many skills, commands and agents a project has, by their files alone; nothing of it is read."""
     others = settings.conventional
     yield "skills", sum(_count_skills(root / name) for name in (SKILLS, *(OTHER_SKILLS if others else ())))
     yield "commands", sum(_count_commands(root / name) for name in (COMMANDS, *(OTHER_COMMANDS if others else ())))
+    yield "agent definitions", _count_agents(root / AGENTS)
+
+
+def _count_agents(path: Path) -> int:
+    try:
+        return len(definition_files(path))
+    except OSError:
+        return 0
 
 
 def _count_skills(path: Path) -> int:

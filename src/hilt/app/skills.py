@@ -14,7 +14,7 @@ from hilt.adapters.command_dir import CommandDirectory
 from hilt.adapters.skill_dir import SkillDirectory
 from hilt.adapters.skill_draft_dir import DraftDirectory
 from hilt.app.config import Config
-from hilt.app.skill_places import DRIVER, EXPLICIT, Place, check_draft_dir, command_places, skill_places
+from hilt.app.skill_places import DRIVER, EXPLICIT, Place, agent_places, check_draft_dir, command_places, skill_places
 from hilt.builtins.skills.skill import Skill
 from hilt.builtins.skills.skill_draft import SkillDraft
 from hilt.core.errors import ConfigError
@@ -86,7 +86,7 @@ async def load_skills(
 
 
 def _folders(config: Config) -> set[str]:
-    places = [place.path for place in (*skill_places(config), *command_places(config))]
+    places = [place.path for place in (*skill_places(config), *command_places(config), *agent_places(config))]
     return {os.path.normpath(path) for path in places} | {os.path.realpath(path) for path in places}
 
 

@@ -10,7 +10,7 @@ CHANGING_TOOLS: Final = frozenset({"Write", "Edit", "Copy", "Move", "Remove"})
 """The tools that change files by their paths."""
 
 _PROTECTED: Final = re.compile(
-    r"(?:.*/)?(?:\.git(?:/.*)?|\.hilt(?:/(?:settings[^/]*\.yaml|mcp\.toml|mcp\.lock|(?:skills|commands)(?:/.*)?))?"
+    r"(?:.*/)?(?:\.git(?:/.*)?|\.hilt(?:/(?:settings[^/]*\.yaml|mcp\.toml|mcp\.lock|(?:skills|commands|agents)(?:/.*)?))?"
     r"|\.(?:agents|claude)(?:/(?:skills|commands)(?:/.*)?)?)\Z",
     re.DOTALL | re.IGNORECASE,
 )

@@ -1,6 +1,6 @@
 """Makes a child agent ready to run, anew or once more: what it sees, what it may use, which model it has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -9,7 +9,9 @@ from anyio.abc import TaskGroup
 
 from hilt.core.child import FAMILIES, Child, ChildOrder, Room, admitted, model_name, narrowed, share
 from hilt.core.child_answer import checked_schema, corrections, instruction
+from hilt.core.child_definition import ChildDefinition
 from hilt.core.errors import ConfigError, ToolError
+from hilt.core.pattern import matches_name
 from hilt.core.session import Limits, Message, ToolMessage
 from hilt.core.tool import ToolResult
 from hilt.engine.budget import Payer
@@ -24,14 +26,17 @@ from hilt.ports.model import Model
 FORKED: Final = "This call is the one that started you: you are the fork. Your task is in the next message."
 UNKNOWN: Final = "This call belongs to the agent that you were forked from; its result is not known to you."
 
+_PLAIN: Final = ChildDefinition(name="", description="")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildrenHost:
-    """Where children of all sessions run, at most `places` of one session at once."""
+    """Where children of all sessions run, at most `places` of one session at once, and how they can be defined."""
 
     places: int
     tasks: TaskGroup
     clock: Clock
+    definitions: Mapping[str, ChildDefinition] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +77,12 @@ def new(parent: Parent, order: ChildOrder, payer: Payer, *, setup: ChildrenSetup
     Raises:
         ToolError: The order cannot be carried out.
     """
-    if order.agent:
-        raise ToolError.invalid_arguments(f"agent: no agent is named {order.agent!r}; none is defined here")
+    kind = _definition(order.agent, setup.host.definitions)
     visible = _visible(parent)
+    if kind.tools is not None:
+        visible = {name: reads for name, reads in visible.items() if any(matches_name(t, name) for t in kind.tools)}
     names = admitted(visible, order.access, read_only=order.read_only)
-    model = _model(parent, order, setup.load_model)
+    model = _model(parent, order if order.model else replace(order, model=kind.model), setup.load_model)
     tokens = order.limits.max_tokens or None
     if order.fork:
         part = share(order.budget_policy, payer.tokens_left(), running=running, places=setup.host.places)
@@ -89,14 +95,14 @@ def new(parent: Parent, order: ChildOrder, payer: Payer, *, setup: ChildrenSetup
         grants=parents.grants,
         started=True,
     )
-    system = parents.system if order.system_prompt is None else order.system_prompt
+    system = kind.system_prompt or parents.system if order.system_prompt is None else order.system_prompt
     _prepare(parent, state, order, payer, system=system, names=names)
     own = setup.own(model, order.fork)
     own.bind(state)
     state.share_call_ids(parents)
     child = Child(
         id=f"agent_{setup.host.clock.new_id()}",
-        name=f"agent-{number}",
+        name=f"{order.agent or 'agent'}-{number}",
         model=model.name,
         started_at=int(setup.host.clock.now().timestamp()),
         inherited=len(parents.messages) if order.fork else 0,
@@ -188,6 +194,16 @@ def _visible(parent: Parent) -> dict[str, bool]:
         for entry in parent.parts.catalog.available_entries(state.mode)
         if entry.family not in FAMILIES and state.visibility.sees(entry.spec.name)
     }
+
+
+def _definition(name: str, known: Mapping[str, ChildDefinition]) -> ChildDefinition:
+    if not name:
+        return _PLAIN
+    found = known.get(name)
+    if found is None:
+        names = f"known are {', '.join(sorted(known))}" if known else "none is defined here"
+        raise ToolError.invalid_arguments(f"agent: no agent is named {name!r}; {names}")
+    return found
 
 
 def _model(parent: Parent, order: ChildOrder, load: Callable[[str], Model]) -> Model:

@@ -1,11 +1,14 @@
 """The category `delegation`: tasks handed to child agents, whose answers are the results."""
 
+from collections.abc import Sequence
+
 from hilt.builtins.delegation.inspect_subagent import InspectSubagent
 from hilt.builtins.delegation.subagent import Subagent
 from hilt.builtins.delegation.subagent_status import SubagentStatus
+from hilt.core.child_definition import ChildDefinition
 from hilt.ports.tool import Tool
 
 
-def delegation_tools() -> list[Tool]:
-    """Return the tools of the family `subagent`."""
-    return [Subagent(), InspectSubagent(), SubagentStatus()]
+def delegation_tools(agents: Sequence[ChildDefinition] = ()) -> list[Tool]:
+    """Return the tools of the family `subagent`; `agents` are the definitions that a task can be handed to."""
+    return [Subagent(agents), InspectSubagent(), SubagentStatus()]

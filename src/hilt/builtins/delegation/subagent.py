@@ -1,5 +1,6 @@
 """The `Subagent` tool: a task handed to a child agent, its last answer as the result."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
@@ -8,6 +9,7 @@ from pydantic import Field
 from hilt.builtins.delegation.reach import children_of
 from hilt.core.args import Args
 from hilt.core.child import STARTED, TOKENS_FLOOR, Child, ChildLimits, ChildOrder, ToolAccess, check_order
+from hilt.core.child_definition import ChildDefinition, listed
 from hilt.core.errors import ToolError
 from hilt.core.permission import Subject, Subjects
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
@@ -18,6 +20,17 @@ Mode = Literal["read-only", "read-write"]
 FOREGROUND_S: Final = 3600
 MARGIN_S: Final = 10.0
 START_S: Final = 60.0
+
+
+DESCRIPTION: Final = (
+    "Hand a task to a child agent with your tools, but those for agents, and return its last answer, then "
+    "`agent_id: ID`. It knows nothing of this conversation unless `fork` is given, and only reads unless mode is "
+    "read-write. Several in one answer work at the same time while they only read. "
+    "Use it for work that reads much and whose answer is short, such as a search in many files. "
+    "Do not use it for what one or two calls of yours can do. "
+    "Limits: a few run at once; each counts towards your limits of tokens and tool calls. `fork` goes with "
+    "neither agent, model nor resume, and read-write not with background."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,17 +62,10 @@ class Subagent:
 
     _args = Args(SubagentArgs)
     read_only = True
-    spec = ToolSpec(
-        "Subagent",
-        "Hand a task to a child agent with your tools, but those for agents, and return its last answer, then "
-        "`agent_id: ID`. It knows nothing of this conversation unless `fork` is given, and only reads unless mode is "
-        "read-write. Several in one answer work at the same time while they only read. "
-        "Use it for work that reads much and whose answer is short, such as a search in many files. "
-        "Do not use it for what one or two calls of yours can do. "
-        "Limits: a few run at once; each counts towards your limits of tokens and tool calls. `fork` goes with "
-        "neither agent, model nor resume, and read-write not with background.",
-        _args.schema,
-    )
+
+    def __init__(self, agents: Sequence[ChildDefinition] = ()) -> None:
+        """Take the definitions that `agent` can name."""
+        self.spec = ToolSpec("Subagent", DESCRIPTION + listed(agents), self._args.schema)
 
     def read_only_for(self, call: ToolCall) -> bool:
         """Tell whether the child only reads."""

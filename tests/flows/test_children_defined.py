@@ -1,0 +1,105 @@
+"""Agents that a project or its user defines: who may hand tasks to them, and what they narrow."""
+
+from pathlib import Path
+
+import pytest
+
+from hilt.app.flags import Flags
+from tests.app.house import house, names
+from tests.app.places import Machine
+from tests.flows.children_kit import Cast, stage, subagent
+from tests.flows.kit import allow, call, deny, says
+
+CRITIC = "---\ndescription: Reads and objects.\ntools: Look, Peek\n---\nObject to it.\n"
+
+
+def define(folder: Path, name: str, text: str = CRITIC) -> None:
+    """Write a definition."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(text)
+
+
+@pytest.mark.req("PRM-34", "CAT-70", "BLT-63", "PRM-10")
+async def test_a_defined_agent_has_its_prompt_and_of_its_parents_tools_those_that_it_names(tmp_path: Path) -> None:
+    machine = Machine.below(tmp_path)
+    define(machine.root / ".hilt" / "agents", "critic")
+    script = tmp_path / "other.jsonl"
+    script.write_text('{"text": "scripted"}\n')
+    define(machine.user_dir / "agents", "other", f"---\ndescription: d\nmodel: scripted:{script}\n---\n")
+    cast = Cast(child=[{"text": "x"}])
+    tools = [says("Look"), says("Change", read_only=False), says("Third")]
+    rules = [*allow("*"), *deny("Subagent(agent=other)")]
+    config = machine.load(Flags(trust_project=True, tools="delegation"))
+    async with stage(machine.root, cast, tools=tools, rules=rules, config=config, enable=()) as on:
+        spec = next(spec for spec in on.session.specs() if spec.name == "Subagent")
+        assert spec.description.endswith(" Agents that are defined here: critic (Reads and objects.); other (d).")
+        (result,) = await on.play({"calls": [subagent("child", agent="critic")]})
+        assert result.content.startswith("x\n")
+        (request,) = cast.seen("child")
+        assert (request.system, [spec.name for spec in request.tools]) == ("Object to it.", ["Look"])
+        assert on.notices("child_started")[0].startswith("critic-1 (agent_")
+        narrow, lacks, unknown, denied = await on.play(
+            {
+                "calls": [
+                    subagent("child", agent="critic", tools=["Look"]),
+                    subagent("child", agent="critic", tools=["Third"]),
+                    subagent("child", agent="nobody"),
+                    subagent("child", agent="other"),
+                ]
+            }
+        )
+        assert not narrow.is_error
+        assert "'Third' is not among the tools" in lacks.content
+        assert "no agent is named 'nobody'; known are critic, other" in unknown.content
+        assert "the rule 'Subagent(agent=other)'" in denied.content
+    async with stage(machine.root, cast, config=config, enable=(), rules=allow("*")) as on:
+        (result,) = await on.play({"calls": [subagent("child", agent="other")]})
+        assert result.content.startswith("scripted\n")
+
+
+@pytest.mark.req("PRM-34")
+async def test_a_project_without_trust_defines_nobody_and_is_told_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine = Machine.below(tmp_path)
+    define(machine.root / ".hilt" / "agents", "critic")
+    define(machine.user_dir / "agents", "critic", "---\ndescription: the user's\n---\n")
+    config = machine.load(Flags(tools="delegation"))
+    assert any("1 agent definition" in warning for warning in config.warnings), config.warnings
+    async with house(machine.root, config=config) as home:
+        session = await home.app.sessions.create()
+        assert "critic (the user's)" in next(s.description for s in session.specs() if s.name == "Subagent")
+    trusted = machine.load(Flags(tools="delegation", trust_project=True))
+    async with house(machine.root, config=trusted) as home:
+        session = await home.app.sessions.create()
+        assert "critic (Reads and objects.)" in next(s.description for s in session.specs() if s.name == "Subagent")
+        assert "agent_definition_hidden file=" in caplog.text
+    async with house(tmp_path, config=trusted) as home:  # trust is for the project, not for another folder
+        session = await home.app.sessions.create()
+        assert "critic (the user's)" in next(s.description for s in session.specs() if s.name == "Subagent")
+        assert "Subagent" in names(session)
+
+
+@pytest.mark.req("PRM-34")
+async def test_a_place_that_cannot_be_listed_is_left_out_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine = Machine.below(tmp_path)
+    (machine.root / ".hilt").mkdir(parents=True, exist_ok=True)
+    (machine.root / ".hilt" / "agents").write_text("no folder")
+    config = machine.load(Flags(tools="delegation", trust_project=True))
+    async with house(machine.root, config=config) as home:
+        session = await home.app.sessions.create()
+        assert "are defined here" not in next(s.description for s in session.specs() if s.name == "Subagent")
+    assert "agent_definitions_left_out source=.hilt/agents why=Not a directory" in caplog.text
+    assert machine.load(Flags(tools="delegation")).warnings == ()
+
+
+@pytest.mark.req("PRM-28")
+async def test_a_definition_is_changed_only_after_asking_in_every_mode(tmp_path: Path) -> None:
+    cast = Cast()
+    write = call("Write", {"path": ".hilt/agents/critic.md", "content": CRITIC})
+    async with stage(tmp_path, cast, enable={"files"}, rules=allow("Write"), session={"mode": "accept-edits"}) as on:
+        (result,) = await on.play({"calls": [write]})
+        assert "no approver was present" in result.content
+        assert not (tmp_path / ".hilt").exists()
