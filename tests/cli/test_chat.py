@@ -231,6 +231,37 @@ def test_at_a_terminal_a_question_is_answered_and_ctrl_c_at_it_cancels(hilt: Hil
     assert ((hilt.root / "b.txt").exists(), (hilt.root / "c.txt").exists()) == (True, False)
 
 
+@pytest.mark.req("PRM-27")
+def test_at_a_terminal_a_child_agent_that_works_in_the_background_asks_between_prompts(
+    hilt: Hilt, terminals: list[Terminal]
+) -> None:
+    spawn = {"name": "agent_spawn", "args": {"prompt": "write"}, "id": "c9"}
+    again = {**WRITE, "id": "c5", "args": {"path": "c.txt", "content": ""}}
+    model = hilt.script(
+        {"calls": [spawn]},
+        {"calls": [WRITE], "delay_ms": 1500},
+        {"text": "started"},
+        {"calls": [again], "delay_ms": 1500},
+        {"text": "no more"},
+    )
+    terminal = Terminal(hilt, "--model", model, "--tools", "files,agents", "--allow", "agent_spawn")
+    terminals.append(terminal)
+    terminal.sees("/help", "> ")
+    terminal.says("go")
+    terminal.sees("started", "> ", "agent-1 asks whether it may use Write; press Enter to answer")
+    terminal.says("")
+    terminal.sees("wants to run", "(for agent-1)", "path: b.txt", "[o]nce")
+    terminal.says("o")
+    terminal.sees("agent-1 asks whether it may use Write")
+    terminal.says("")
+    terminal.sees("path: c.txt", "[o]nce")
+    terminal.child.sendintr()
+    terminal.sees("ended: completed")
+    terminal.says("/quit")
+    assert terminal.ends() == 0
+    assert ((hilt.root / "b.txt").exists(), (hilt.root / "c.txt").exists()) == (True, False)
+
+
 @pytest.mark.req("CLI-40")
 def test_sigterm_ends_the_chat_with_143(hilt: Hilt, terminals: list[Terminal]) -> None:
     terminal = Terminal(hilt, "--model", hilt.script({"text": "x"}))

@@ -76,7 +76,7 @@ async def answered(
     *lines: str | None, schema: Mapping[str, object] | None = None, url: str = "", problem: str = ""
 ) -> tuple[ElicitAnswer, Typed]:
     reader = Typed(*lines)
-    elicitor = TerminalElicitor(reader, PLAIN, interrupt=lambda: None, desk=anyio.Lock())
+    elicitor = TerminalElicitor(reader, PLAIN, interrupt=lambda: False, turns=anyio.Lock())
     asked = Elicitation(server="far", message="Hello\x07\nthere", schema=schema or {}, url=url, problem=problem)
     return await elicitor.elicit(asked), reader
 
@@ -127,11 +127,17 @@ async def test_an_address_is_shown_whole_and_opened_by_nobody(capsys: pytest.Cap
 async def test_who_declines_or_leaves_gives_no_content() -> None:
     assert (await answered("d", schema=SCHEMA))[0] == ElicitAnswer(action="decline")
     assert (await answered("a", "Ann", schema=SCHEMA))[0] == ElicitAnswer(action="cancel")
+    assert (await answered("a", None, schema=SCHEMA))[0] == ElicitAnswer(action="cancel")
 
 
 async def test_ctrl_c_cancels_the_run() -> None:
     pressed = anyio.Event()
-    elicitor = TerminalElicitor(Typed(None), PLAIN, interrupt=pressed.set, desk=anyio.Lock())
+
+    def interrupt() -> bool:
+        pressed.set()
+        return True
+
+    elicitor = TerminalElicitor(Typed(None), PLAIN, interrupt=interrupt, turns=anyio.Lock())
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(elicitor.elicit, Elicitation(server="far", message="", schema=SCHEMA))
@@ -140,7 +146,7 @@ async def test_ctrl_c_cancels_the_run() -> None:
 
 
 async def test_questions_that_come_at_once_are_put_one_after_another() -> None:
-    desk, shown = anyio.Lock(), list[str]()
+    turns, shown = anyio.Lock(), list[str]()
 
     class Slow:
         async def line(self, prompt: str) -> str:
@@ -149,7 +155,7 @@ async def test_questions_that_come_at_once_are_put_one_after_another() -> None:
             shown.append("out")
             return "d"
 
-    elicitor = TerminalElicitor(Slow(), PLAIN, interrupt=lambda: None, desk=desk)
+    elicitor = TerminalElicitor(Slow(), PLAIN, interrupt=lambda: False, turns=turns)
     async with anyio.create_task_group() as tasks:
         for _ in range(3):
             tasks.start_soon(elicitor.elicit, Elicitation(server="far", message="", schema=SCHEMA))

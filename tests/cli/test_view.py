@@ -170,7 +170,7 @@ class _Typed:
 
 async def _decided(ask: Ask, *typed: str) -> tuple[Verdict, _Typed]:
     reader = _Typed(*typed)
-    approver = TerminalApprover(reader, PLAIN, interrupt=lambda: None)
+    approver = TerminalApprover(reader, PLAIN, interrupt=lambda: False)
     return await approver.decide(ask), reader
 
 
@@ -196,7 +196,7 @@ async def test_a_question_takes_words_and_letters(capsys: pytest.CaptureFixture[
 async def test_a_rule_is_kept_for_a_project_only_where_it_would_count() -> None:
     for keeps, verdict in ((False, Verdict(kind="allow_once")), (True, Verdict(kind="allow_always", persist=True))):
         reader = _Typed("p", "once")
-        approver = TerminalApprover(reader, PLAIN, interrupt=lambda: None, keeps=keeps)
+        approver = TerminalApprover(reader, PLAIN, interrupt=lambda: False, keeps=keeps)
         assert await approver.decide(ASK) == verdict
         assert ("[p]roject" in reader.prompts[0]) is keeps
         assert "[a]lways" in reader.prompts[0]

@@ -22,10 +22,11 @@ _WORDS = {"once": "o", "yes": "o", "y": "o", "always": "a", "project": "p", "no"
 
 
 class TerminalApprover:
-    """Asks the person; an end of input means no, Ctrl-C cancels the run through `interrupt`.
+    """Asks the person; an end of input means no.
 
-    `desk` keeps questions apart that come at once. `keeps` says that a rule kept for the project would count: in one
-    that is not trusted it would wait for trust.
+    Ctrl-C cancels the run through `interrupt`, which tells whether there is one; without one it means no. `turns` is
+    held by whoever reads a line: a child agent may ask while the person types something else. `keeps` says that a rule
+    kept for the project would count: in one that is not trusted it would wait for trust.
     """
 
     def __init__(
@@ -33,31 +34,35 @@ class TerminalApprover:
         reader: LineReader,
         paint: Paint,
         *,
-        interrupt: Callable[[], None],
-        desk: anyio.Lock | None = None,
+        interrupt: Callable[[], bool],
+        turns: anyio.Lock | None = None,
         keeps: bool = True,
         err: bool = False,
     ) -> None:
         self._reader = reader
         self._paint = paint
         self._interrupt = interrupt
-        self._desk = desk or anyio.Lock()
+        self._turns = turns or anyio.Lock()
         self._keeps = keeps
         self._err = err
 
     async def decide(self, ask: Ask) -> Verdict:
         """See `Approver.decide`."""
-        async with self._desk:
-            return await self._decide(ask)
+        if self._turns.locked():
+            text = f"{ask.child or 'an agent'} asks whether it may use {ask.tool}; press Enter to answer"
+            click.echo(f"\n{self._paint('?', 'yellow', bold=True)} {text}", err=self._err)
+        async with self._turns:
+            return await self._answer(ask)
 
-    async def _decide(self, ask: Ask) -> Verdict:
+    async def _answer(self, ask: Ask) -> Verdict:
         for line in self._question(ask):
             click.echo(line, err=self._err)
         while True:
             try:
                 typed = await self._reader.line(self._choices(ask))
             except Interrupted:
-                self._interrupt()
+                if not self._interrupt():
+                    return Verdict(kind="deny", message="the user interrupted the question")
                 await anyio.sleep_forever()
             if typed is None:
                 return Verdict(kind="deny", message="the user left without an answer")

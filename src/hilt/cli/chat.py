@@ -52,17 +52,16 @@ def command(invocation: Invocation) -> int:
     paint = Paint(invocation, config.environment)
     words = {f"/{name}": slash.help for name, slash in COMMANDS.items()}
     reader = line_reader(words)
-    interrupts = Interrupts()
-    desk = anyio.Lock()
-    approver = TerminalApprover(reader, paint, interrupt=interrupts.press, desk=desk, keeps=config.trusted)
-    elicitor = TerminalElicitor(reader, paint, interrupt=interrupts.press, desk=desk)
+    interrupts, turns = Interrupts(), anyio.Lock()
+    approver = TerminalApprover(reader, paint, interrupt=interrupts.press, turns=turns, keeps=config.trusted)
+    elicitor = TerminalElicitor(reader, paint, interrupt=interrupts.press, turns=turns)
     progress = Progress(invocation, config)
     progress.connecting(config)
 
     async def work(app: App, signals: Signals) -> int:
         progress.done()
         words.update({f"/{name}": about for name, about in described(app) if f"/{name}" not in words})
-        chat = Chat(app, config, await app.sessions.create(), reader=reader, paint=paint)
+        chat = Chat(app, config, await app.sessions.create(), reader=reader, paint=paint, turns=turns)
         elicitor.aside = chat.view.aside
         await chat.talk(signals, interrupts)
         return signals.code
@@ -76,19 +75,30 @@ class Interrupts:
     def __init__(self) -> None:
         self.cancel: Callable[[], None] | None = None
 
-    def press(self) -> None:
-        """Cancel the run, if one is under way."""
+    def press(self) -> bool:
+        """Cancel the run, and tell whether one is under way."""
         if self.cancel is not None:
             self.cancel()
+        return self.cancel is not None
 
 
 class Chat:
     """One conversation at the terminal."""
 
-    def __init__(self, app: App, config: Config, session: Session, *, reader: LineReader, paint: Paint) -> None:
+    def __init__(
+        self,
+        app: App,
+        config: Config,
+        session: Session,
+        *,
+        reader: LineReader,
+        paint: Paint,
+        turns: anyio.Lock,
+    ) -> None:
         self.app = app
         self._config = config
         self._reader = reader
+        self._turns = turns
         self._paint = paint
         self.view = ChatView(paint, beside=lambda: running_lines(session.env))
         self.session = session
@@ -101,7 +111,8 @@ class Chat:
         signals.on = self._idle
         while not signals.code:
             try:
-                line = await self._reader.line(self._paint("> ", "cyan", bold=True))
+                async with self._turns:
+                    line = await self._reader.line(self._paint("> ", "cyan", bold=True))
             except Interrupted:
                 self._hint()
                 continue
@@ -140,6 +151,7 @@ class Chat:
                 async for _ in events:
                     pass
                 tasks.cancel_scope.cancel()
+        interrupts.cancel = None
         self.view.settle()
 
     async def _keep_drawing(self) -> None:

@@ -19,9 +19,10 @@ _TRUE, _FALSE = frozenset({"y", "yes", "true", "1"}), frozenset({"n", "no", "fal
 
 
 class TerminalElicitor:
-    """Asks the person; an end of input cancels the question, Ctrl-C the run through `interrupt`.
+    """Asks the person; an end of input cancels the question.
 
-    `desk` keeps questions apart that come at once. `aside` is entered while a question is on the screen.
+    Ctrl-C cancels the run through `interrupt`, which tells whether there is one. `turns` is held by whoever reads a
+    line. `aside` is entered while a question is on the screen.
     """
 
     def __init__(
@@ -29,25 +30,25 @@ class TerminalElicitor:
         reader: LineReader,
         paint: Paint,
         *,
-        interrupt: Callable[[], None],
-        desk: anyio.Lock,
+        interrupt: Callable[[], bool],
+        turns: anyio.Lock,
         aside: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._reader = reader
         self._paint = paint
         self._interrupt = interrupt
-        self._desk = desk
+        self._turns = turns
         self.aside = aside
 
     async def elicit(self, asked: Elicitation) -> ElicitAnswer:
         """See `Elicitor.elicit`."""
-        async with self._desk:
+        async with self._turns:
             with self.aside():
                 try:
                     return await (self._visit(asked) if asked.url else self._form(asked))
                 except Interrupted:
-                    self._interrupt()
-                    await anyio.sleep_forever()
+                    if self._interrupt():
+                        await anyio.sleep_forever()
                 except EOFError:
                     pass
         return ElicitAnswer(action="cancel")

@@ -158,7 +158,7 @@ def call(invocation: Invocation, name: str, args: str, session_id: str | None) -
     asks = sys.stdin.isatty() and sys.stderr.isatty() and args != "-"
     paint = Paint(invocation, config.environment, sys.stderr)
     reader = PipeReader(prompt_to=sys.stderr)
-    approver = TerminalApprover(reader, paint, interrupt=lambda: None, keeps=config.trusted, err=True)
+    approver = TerminalApprover(reader, paint, interrupt=lambda: False, keeps=config.trusted, err=True)
 
     async def work(app: App, signals: Signals) -> _Called:
         if app.catalog.entry(name) is None:
