@@ -66,9 +66,11 @@ class SlowStore:
         """See `SessionStore.load`."""
         return await self._inner.load(session_id)
 
-    async def list(self, *, cursor: str = "", limit: int = 50) -> tuple[Sequence[SessionRecord], str]:
+    async def list(
+        self, *, cursor: str = "", limit: int = 50, owner: str | None = None
+    ) -> tuple[Sequence[SessionRecord], str]:
         """See `SessionStore.list`."""
-        return await self._inner.list(cursor=cursor, limit=limit)
+        return await self._inner.list(cursor=cursor, limit=limit, owner=owner)
 
     async def delete(self, session_id: SessionId) -> bool:
         """See `SessionStore.delete`."""

@@ -40,9 +40,11 @@ class Records:
         """See `SessionStore.load`."""
         return await self._inner.sessions.load(session_id)
 
-    async def list(self, *, cursor: str = "", limit: int = 50) -> tuple[Sequence[SessionRecord], str]:
+    async def list(
+        self, *, cursor: str = "", limit: int = 50, owner: str | None = None
+    ) -> tuple[Sequence[SessionRecord], str]:
         """See `SessionStore.list`."""
-        return await self._inner.sessions.list(cursor=cursor, limit=limit)
+        return await self._inner.sessions.list(cursor=cursor, limit=limit, owner=owner)
 
     async def delete(self, session_id: SessionId) -> bool:
         """See `SessionStore.delete`."""

@@ -98,6 +98,13 @@ PRINTED: dict[str, list[str]] = {
         'visit-2: pay {"to": "ann", "amount": 20} allow_once ok',
         'visit-2: pay {"to": "ann", "amount": 2000} deny error',
     ],
+    "service": [
+        "asked: Write plan.md",
+        "created plan.md: 7 bytes",
+        "end_turn: It is in plan.md.",
+        "['Write allow_once']",
+        "ended with 0",
+    ],
     "skill_sources": [
         "skills: house-style, write-a-custom-tool, write-a-permission-file",
         "> Write in short sentences. Use British spelling.",

@@ -122,8 +122,10 @@ class Failing:
     async def load(self, session_id: SessionId) -> SessionRecord | None:
         return await self._inner.sessions.load(session_id)
 
-    async def list(self, *, cursor: str = "", limit: int = 50) -> tuple[Sequence[SessionRecord], str]:
-        return await self._inner.sessions.list(cursor=cursor, limit=limit)
+    async def list(
+        self, *, cursor: str = "", limit: int = 50, owner: str | None = None
+    ) -> tuple[Sequence[SessionRecord], str]:
+        return await self._inner.sessions.list(cursor=cursor, limit=limit, owner=owner)
 
     async def delete(self, session_id: SessionId) -> bool:
         return await self._inner.sessions.delete(session_id)

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import anyio.abc
 import anyio.lowlevel
+import httpcore2
 
 from hilt.adapters._http import shared_ssl_context
 from hilt.adapters.mcp_channel import ChannelState
@@ -30,10 +31,11 @@ class SdkDialer:
     """Opens connections; see `McpDialer`. Each one's owner task runs in `tasks`.
 
     `environment` is what processes inherit from, `root` the workspace root (None: no file system), `version`
-    ours; `elicits` says that a person can be asked for what a server wants to know.
+    ours; `elicits` says that a person can be asked for what a server wants to know. `network` opens the connections of
+    HTTP where it is not the system's.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only parts of one dialer
         self,
         tasks: anyio.abc.TaskGroup,
         *,
@@ -42,6 +44,7 @@ class SdkDialer:
         version: str = "0",
         limits: McpLimits | None = None,
         elicits: bool = False,
+        network: httpcore2.AsyncNetworkBackend | None = None,
     ) -> None:
         self._tasks = tasks
         self._root = root
@@ -51,6 +54,7 @@ class SdkDialer:
         self._eras: dict[tuple[str, str], Era] = {}
         self._noisy: set[str] = set()
         self._elicits = elicits
+        self._network = network
         self._channels: dict[tuple[str, str], ChannelState] = {}
 
     async def dial(
@@ -134,10 +138,12 @@ class SdkDialer:
                     limits=self._limits,
                 )
             case kind:
-                secure = spec.url.lower().startswith("https")
-                transport = OriginTransport(tls=shared_ssl_context() if secure else None)
                 wire = SseWire if kind == "sse" else HttpWire
-                return wire(spec, transport=transport, limits=self._limits)
+                return wire(spec, transport=self._transport(spec), limits=self._limits)
+
+    def _transport(self, spec: McpServerSpec) -> OriginTransport:
+        secure = spec.url.lower().startswith("https")
+        return OriginTransport(tls=shared_ssl_context() if secure else None, network=self._network)
 
     def _noise(self, name: str, excerpt: str) -> None:
         if name not in self._noisy:

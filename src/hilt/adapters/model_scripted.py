@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Self
 
 import anyio
+import anyio.lowlevel
 
 from hilt.core.errors import ConfigError, ModelError
 from hilt.core.script import ScriptedAnswer, ScriptedError, parse_script
@@ -116,6 +117,9 @@ async def play(answer: ScriptedAnswer, turn: int) -> AsyncGenerator[ModelItem, N
         yield ReasoningText(text=piece)
     for piece in _pieces(answer.text, answer.chunk):
         yield TextDelta(text=piece)
+        if answer.chunk is not None:
+            # As with a model far away, others go on between two pieces.
+            await anyio.lowlevel.checkpoint()
     finished = answer.calls[:-1] if answer.breaks else answer.calls
     for number, call in enumerate(finished, start=1):
         yield CallRequested(call=ToolCall(call.id or f"call_{turn}_{number}", call.name, call.args))

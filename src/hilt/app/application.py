@@ -8,6 +8,7 @@ from hilt.app.assembly import SessionAssembler
 from hilt.app.config import Config
 from hilt.app.stores import Store
 from hilt.core.permission import PermissionRule
+from hilt.core.redaction import Redactor
 from hilt.engine.catalog import Catalog
 from hilt.engine.sessions import Sessions
 from hilt.engine.skills import SkillBook
@@ -30,7 +31,7 @@ VIA_SESSION = ViaSession()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
-    """A running application; it ends when the context of `build` is left."""
+    """A running application; it ends when the context of `build` is left. `calls` is where the audit goes."""
 
     config: Config
     catalog: Catalog
@@ -43,4 +44,6 @@ class App:
     mcp: Sequence[McpManager] = ()
     slash: SlashCommands = field(default_factory=SlashCommands)
     skills: SkillBook = field(default_factory=SkillBook)
+    redactor: Redactor = field(default_factory=Redactor)
+    calls: object = None
     clock: Clock = field(default_factory=SystemClock)

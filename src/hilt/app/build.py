@@ -8,7 +8,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Literal
 
 import anyio
@@ -50,10 +49,12 @@ from hilt.core.mcp import McpLimits, McpServerSpec
 from hilt.core.permission import PermissionRule
 from hilt.core.rulebook import RuleBook
 from hilt.core.session import SessionId, SessionRecord
+from hilt.core.version import VERSION
 from hilt.engine.assembly import Host
 from hilt.engine.dispatch import DispatchOptions
 from hilt.engine.funnel import Parts
 from hilt.engine.guardrail import Guardrail
+from hilt.engine.session_places import SessionPlaces
 from hilt.engine.sessions import Sessions
 from hilt.mcp.manager import McpManager
 from hilt.ports.clock import Clock
@@ -219,11 +220,16 @@ class _Builder:
                 id=SessionId(""), mode=given.config.mode, model=self._models.name, workspace=given.root
             ),
             idle_close_s=given.config.sessions.idle_close_seconds,
+            places=SessionPlaces(
+                max_open=given.config.sessions.max_open, max_own_engines=given.config.sessions.max_own_engines
+            ),
         )
         self._stack.push_async_callback(sessions.close_all)
         if shared.families.comms.close is not None:
             self._stack.push_async_callback(shared.families.comms.close)
         tasks.start_soon(sessions.sweep, name="idle sessions")
+        if given.config.sessions.retention_days is not None:
+            tasks.start_soon(sessions.clean, given.config.sessions.retention_days, name="unused sessions")
         return App(
             config=given.config,
             catalog=shared.parts.catalog,
@@ -236,6 +242,8 @@ class _Builder:
             mcp=self.managers,
             slash=slash_commands(given.config, self.managers, before=skills.expanders),
             skills=skills.book,
+            redactor=self._redactor,
+            calls=recorder or opened.calls,
             clock=given.clock,
         )
 
@@ -333,7 +341,10 @@ class _Builder:
         self.managers.append(manager)
         return manager.tools()
 
-    async def _mount(self, servers: Sequence[McpServerSpec], *, wait: Literal["all", "fast"]) -> McpManager:
+    async def _mount(
+        self, servers: Sequence[McpServerSpec], *, wait: Literal["all", "fast"], public: bool = False
+    ) -> McpManager:
+        from hilt.adapters.fetch_http import public_network
         from hilt.adapters.mcp_dialer import SdkDialer
 
         enabled = self._enabled
@@ -342,7 +353,8 @@ class _Builder:
         given = self._given
         environment = given.config.environment if given.has_config else dict(os.environ)
         options = dialing(given.root, self._services)
-        dialer = SdkDialer(enabled.tasks, environment=environment, version=version("hilt"), **options)
+        network = public_network() if public else None
+        dialer = SdkDialer(enabled.tasks, environment=environment, version=VERSION, network=network, **options)
         manager = manager_of(servers, dialer, given.config, limits=McpLimits(), lists=wanted_lists(given.config))
         enabled.fetcher()
         await manager.start(enabled.tasks, wait=wait)
@@ -354,7 +366,9 @@ class _Builder:
         Raises:
             RequestError: An entry is not allowed, or one does not answer.
         """
-        return await brought(await self._mount(client_servers(self._given.config, servers), wait="all"))
+        config = self._given.config
+        manager = await self._mount(client_servers(config, servers), wait="all", public=config.client_mcp_guarded)
+        return await brought(manager)
 
     def _rule_source(self) -> PermissionFiles | None:
         config = self._given.config

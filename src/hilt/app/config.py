@@ -89,6 +89,8 @@ class Config(Settings):
     """Everything that was configured, settled once at the start; the fields of `Settings` are its own.
 
     Paths are absolute. `sources` has one entry a value, for keys that add up one for each of their entries.
+    `client_mcp_guarded` says that a session's own MCP servers may have public addresses alone.
+    `secrets` are values that nothing may show, beside those of the environment.
     `mcp_withheld` are a project's servers that want trust or approval.
     `environment` is the process's environment as it was read, secrets included. `warnings` are told once.
     """
@@ -102,6 +104,8 @@ class Config(Settings):
     trusted: bool = False
     sandboxed: bool = False
     no_stdio: bool = False
+    client_mcp_guarded: bool = False
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     sources: Mapping[KeyPath, tuple[Source, ...]] = field(default_factory=dict)
     hook_definitions: tuple[HookDefinition, ...] = ()
     rule_files: tuple[RuleFile, ...] = ()

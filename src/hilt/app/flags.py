@@ -38,6 +38,10 @@ class Flags:
     no_stdio: bool = False
     log_level: str | None = None
     log_json: bool | None = None
+    listen: str | None = None
+    auth_token_file: str | None = None
+    cors_origins: tuple[str, ...] = ()
+    rate_limit: float | None = None
 
 
 # Flag → the key of the settings that it gives.
@@ -56,6 +60,10 @@ _KEYS: dict[str, tuple[str, str]] = {
     "toolhive_group": ("--toolhive-group", "mcp.toolhive_group"),
     "log_level": ("--log-level", "log.level"),
     "log_json": ("--log-json", "log.json"),
+    "listen": ("--listen", "serve.listen"),
+    "auth_token_file": ("--auth-token-file", "serve.auth.token_file"),
+    "cors_origins": ("--cors-origin", "serve.cors_origins"),
+    "rate_limit": ("--rate-limit", "serve.rate_limit"),
 }
 _VARIABLES = {
     "HILT_MODEL": "model",

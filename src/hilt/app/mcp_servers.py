@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from hilt.app.config import Config
+from hilt.core.address import UrlRefusedError, validate_media_url
 from hilt.core.errors import ConfigError, RequestError
 from hilt.core.mcp import ChosenServer, McpServerSpec, check_distinct, check_server_name, same_name_key
 from hilt.core.mcp_entry import MissingVariableError, prepare_server
@@ -102,11 +103,11 @@ def client_servers(config: Config, given: Sequence[McpServerSpec]) -> list[McpSe
         raise RequestError(f"{len(given)} MCP servers are brought; {CLIENT_SERVERS_MAX} are the most")
     try:
         check_distinct(given)
-        ready = [_client_server(spec) for spec in given]
+        ready = [_client_server(spec, public=config.client_mcp_guarded) for spec in given]
     except MissingVariableError as exc:
         what = exc.variable if not exc.field.startswith("headers.") else "a variable"
         raise RequestError(f"{exc.field} of an MCP server names {what}; no variable is filled in here") from None
-    except ConfigError as exc:
+    except (ConfigError, UrlRefusedError) as exc:
         raise RequestError(str(exc)) from exc
     process = next((spec.name for spec in ready if spec.transport == "stdio"), None)
     if config.no_stdio and process is not None:
@@ -114,11 +115,12 @@ def client_servers(config: Config, given: Sequence[McpServerSpec]) -> list[McpSe
     return ready
 
 
-def _client_server(given: McpServerSpec) -> McpServerSpec:
-    """Return one entry as it is dialled.
+def _client_server(given: McpServerSpec, *, public: bool) -> McpServerSpec:
+    """Return one entry as it is dialled; with `public` its address must be one that may be fetched for a caller.
 
     Raises:
         ConfigError: It is not allowed.
+        UrlRefusedError: Its address is not public.
     """
     check_server_name(given.name, source="mcp_servers")
     asked = replace(
@@ -133,6 +135,8 @@ def _client_server(given: McpServerSpec) -> McpServerSpec:
     ready = prepare_server(ChosenServer(spec=asked), {})
     if ready.transport == "stdio":
         return ready
+    if public:
+        validate_media_url(ready.url)
     scheme = ready.url.partition(":")[0].lower()
     if scheme != "https" and not is_loopback(ready.url):
         raise ConfigError(f"MCP server {given.name!r}: its URL is neither https nor on this machine", key="url")

@@ -29,9 +29,10 @@ def redactor(environment: Mapping[str, str], further: Iterable[str] = ()) -> Red
 
 
 def configured_secrets(config: Config, servers: Iterable[McpServerSpec]) -> list[str]:
-    """Return the secrets of MCP servers, the key of the search engine, and this agent's key as it lies on the disk."""
+    """Return the secrets of MCP servers, tokens, the search engine's key, and this agent's as it lies on the disk."""
     hidden = [value for spec in servers for value in server_secrets(spec)]
     hidden.append(config.environment.get(config.web.search.key_env or "", ""))
+    hidden += config.secrets
     return hidden + (_lines(peer_key_file(config)) if config.comms.peers and config.state_dir else [])
 
 

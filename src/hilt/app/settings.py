@@ -205,17 +205,20 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeAuthSettings:
-    """Who may call the service; no key so far."""
+    """Who may call the service: a file of principals with their tokens, one pair a line."""
+
+    token_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """The service."""
+    """The service; `client_mcp` says which MCP servers a session may bring when others than this machine may call."""
 
     listen: str = "127.0.0.1:8081"
     grpc_listen: str = "127.0.0.1:8080"
     cors_origins: tuple[str, ...] = ()
     rate_limit: float | None = None
+    client_mcp: Literal["public", "any", "off"] = "public"
     auth: ServeAuthSettings = field(default_factory=ServeAuthSettings)
 
 

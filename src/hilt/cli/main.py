@@ -13,6 +13,7 @@ from hilt.cli.command import HiltGroup
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("hilt.cli.run", "One prompt without a person, then exit."),
     "chat": ("hilt.cli.chat", "A session at the terminal that asks its user."),
+    "serve": ("hilt.cli.serve", "Sessions over HTTP."),
     "tools": ("hilt.cli.tools", "Look at the catalog; run one tool through the whole funnel."),
     "mcp": ("hilt.cli.mcp", "MCP servers: add, list, get, remove."),
     "demo": ("hilt.cli.demo", "The main job on a workspace of its own, offline."),
@@ -27,6 +28,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
+SERVICE_LIBRARIES = ("starlette", "uvicorn")
+"""What the extra `serve` brings."""
+
+
 class _Commands(HiltGroup):
     """The commands of the table."""
 
@@ -36,7 +41,12 @@ class _Commands(HiltGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(COMMANDS[cmd_name][0]).command
+        try:
+            command = import_module(COMMANDS[cmd_name][0]).command
+        except ModuleNotFoundError as exc:
+            if exc.name not in SERVICE_LIBRARIES:
+                raise
+            raise click.UsageError("the service needs more packages: pip install 'hilt[serve]'", ctx) from None
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

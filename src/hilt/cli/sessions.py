@@ -35,6 +35,7 @@ def _described(record: SessionRecord) -> dict[str, object]:
     return {
         "id": record.id,
         "title": record.title,
+        "owner": record.owner,
         "state": record.state,
         "mode": record.mode,
         "model": record.model,

@@ -26,7 +26,17 @@ T = TypeVar("T")
 
 RECORD_VERSION: Final = "hilt-session/1"
 
-_WORDS: Final = ("created_at", "updated_at", "title", "model", "system_prompt", "profile", "workspace", "disclosure")
+_WORDS: Final = (
+    "owner",
+    "created_at",
+    "updated_at",
+    "title",
+    "model",
+    "system_prompt",
+    "profile",
+    "workspace",
+    "disclosure",
+)
 _LISTS: Final = ("grants", "hydrated", "client_servers")
 _COUNTS: Final = ("version", "turns", "tool_calls", "last_seq", "archived")
 _USAGE: Final = tuple(item.name for item in fields(Usage))

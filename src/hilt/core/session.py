@@ -188,11 +188,13 @@ class SessionRecord:
     `version` starts at 1 and rises by one with each save; `created_at` and `updated_at` are UTC, ISO 8601.
     `archived` is how many messages gave way to summaries. `grants` are rules in their printed form; `disclosure` is the
     tier (`core/disclosure.py`), "" until it is chosen.
-    `ledger` is the read ledger of the workspace: path → version text.
+    `ledger` is the read ledger of the workspace: path → version text. `owner` is the principal that made it, "" for
+    whoever runs the process.
     """
 
     id: SessionId
     version: int = 0
+    owner: str = ""
     created_at: str = ""
     updated_at: str = ""
     title: str = ""

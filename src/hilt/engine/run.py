@@ -16,13 +16,15 @@ class Run:
     the run does so inside `scope`, which may be cancelled before it is entered.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, id: str = "") -> None:
+        self.id = id
         self.scope = anyio.CancelScope()
         self.result: RunResult | None = None
+        self.error: Exception | None = None
+        self._kept = True
         self._events: deque[Event] = deque()
         self._news = anyio.Event()
         self._done = anyio.Event()
-        self._error: Exception | None = None
 
     def take(self, event: Event) -> None:
         """Receive one event from the emitter; what follows the result is of no run."""
@@ -30,12 +32,18 @@ class Run:
             return
         if isinstance(event.body, RunResult):
             self.result = event.body
-        self._events.append(event)
-        self._news.set()
+        if self._kept:
+            self._events.append(event)
+            self._news.set()
+
+    def forget(self) -> None:
+        """Drop the events that were not read and those to come: nobody will iterate. The run goes on."""
+        self._kept = False
+        self._events.clear()
 
     def failed(self, error: Exception) -> None:
         """Note the fault that ended the run; iterating raises it after the last event."""
-        self._error = error
+        self.error = error
 
     def end(self) -> None:
         """Mark the run as ended."""
@@ -53,8 +61,8 @@ class Run:
     async def __anext__(self) -> Event:
         while not self._events:
             if self._done.is_set():
-                if self._error is not None:
-                    raise self._error
+                if self.error is not None:
+                    raise self.error
                 raise StopAsyncIteration
             if self._news.is_set():
                 self._news = anyio.Event()

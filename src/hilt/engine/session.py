@@ -101,6 +101,17 @@ class Session:
         return self._ended and self.state is SessionState.CLOSED
 
     @property
+    def at_rest(self) -> bool:
+        """Whether nothing of it goes on: no run, no ask that waits, no background job."""
+        still = self._run is None and self.state in (SessionState.IDLE, SessionState.CLOSED)
+        return still and not self.busy
+
+    @property
+    def running(self) -> bool:
+        """Whether a run goes on that waits for no verdict."""
+        return self._run is not None and self.state is not SessionState.AWAITING
+
+    @property
     def mode(self) -> Mode:
         """The mode that the next model request has."""
         return self._state.mode
@@ -132,6 +143,16 @@ class Session:
     def subscribe(self, receiver: Receiver) -> Callable[[], None]:
         """Add a receiver of events and return the function that takes it away."""
         return self._emitter.subscribe(receiver)
+
+    async def settled(self) -> None:
+        """Return when a run that has told its result is stored, so that the next one can start."""
+        run = self._run
+        if run is not None and run.result is not None:
+            await run.finished()
+
+    async def flush(self) -> None:
+        """Return when everything emitted so far is in the event log."""
+        await self._journal.write()
 
     def prompt(self, content: str | Sequence[Part], *, text: str = "", typed: str = "") -> Run:
         """Start a run and return it: iterate over it for its events; leaving early cancels it.
@@ -289,9 +310,9 @@ class Session:
     def _start(self, work: Callable[[], Awaitable[RunResult]]) -> Run:
         if self._run is not None or self._keeper.record.state in (SessionState.RUNNING, SessionState.AWAITING):
             raise SessionBusyError(f"session {self.id!r} runs another prompt; wait for its result or cancel it")
-        run = self._run = Run()
+        run = self._run = Run(f"run_{self._host.clock.new_id()}")
         self.touched = self._host.clock.monotonic()
-        self._emitter.run = f"run_{self._host.clock.new_id()}"
+        self._emitter.run = run.id
         self._host.tasks.start_soon(self._drive, run, work, name=f"run of session {self.id}")
         return run
 
@@ -312,11 +333,12 @@ class Session:
             if result is not None and run.result is None:
                 self._emitter.emit(result)
             leave()
-            self._run = self._waiting = None
+            self._waiting = None
             self.touched = self._host.clock.monotonic()
             with anyio.move_on_after(CLOSE_S, shield=True):
                 await self._stop_children(run)
                 await self._rest(run)
+            self._run = None
             run.end()
 
     async def _stop_children(self, run: Run) -> None:
@@ -375,7 +397,7 @@ class Session:
             return await self._funnel.loop.resume(self._state, done=done, verdicts=verdicts)
 
         run = self._start(work)
-        self._emitter.run = record.run or self._emitter.run
+        run.id = self._emitter.run = record.run or run.id
         return run
 
     async def recover(self) -> None:
@@ -383,13 +405,10 @@ class Session:
         await self._recovery.recover()
 
     async def _ask_opened(self, ask: Ask | None) -> None:
-        pending = None
-        if ask is not None:
-            pending = pending_of(ask)
-            if self._assembly.via_session:
-                self._waiting = WaitingAsk(ask)
+        if ask is not None and self._assembly.via_session:
+            self._waiting = WaitingAsk(ask)
         await self._journal.write()
-        self._keeper.record = replace(self._keeper.record, pending=pending)
+        self._keeper.record = replace(self._keeper.record, pending=None if ask is None else pending_of(ask))
         await self._keeper.move(SessionState.RUNNING if ask is None else SessionState.AWAITING)
 
     async def _checkpoint(self) -> None:

@@ -4,25 +4,29 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
 
 import anyio
 
-from hilt.core.errors import ConflictError, RequestError, SessionNotFoundError
+from hilt.core.errors import ConflictError, SessionNotFoundError
 from hilt.core.mcp import McpServerSpec
 from hilt.core.session import Mode, SessionId, SessionRecord, SessionState, ToolFilter
 from hilt.engine.assembly import Assembly, Host
-from hilt.engine.keeper import chosen_tier, narrowed_limits, set_of_modes
+from hilt.engine.follow import EventObject, Follower, Followers
+from hilt.engine.keeper import chosen_tier, narrowed_limits
+from hilt.engine.new_session import NewSession
 from hilt.engine.recovery import last_seq
 from hilt.engine.session import Session
-from hilt.ports.store import SessionHold
+from hilt.engine.session_places import SessionPlaces
+from hilt.ports.store import PAGE_MAX, SessionHold
 
 logger = logging.getLogger(__name__)
 
-ID_MAX_BYTES = 256
 IDLE_CLOSE_S = 1800.0
 SWEEP_S = 60.0
+CLEAN_S = 3600.0
 EXIT_S = 30.0
-PROFILES = frozenset({"", "no-fs"})
 
 Assemble = Callable[[SessionRecord, Sequence[McpServerSpec]], Awaitable[Assembly]]
 
@@ -37,11 +41,14 @@ class Sessions:
         *,
         defaults: SessionRecord,
         idle_close_s: float = IDLE_CLOSE_S,
+        places: SessionPlaces | None = None,
     ) -> None:
         self._host = host
         self._assemble = assemble
         self._defaults = defaults
         self._idle_close_s = idle_close_s
+        self.places = places or SessionPlaces()
+        self._followers = Followers()
         self._open: dict[str, Session] = {}
         self._lock = anyio.Lock()
 
@@ -67,40 +74,45 @@ class Sessions:
         """Make a session and store it; what is None is the application's default.
 
         Raises:
-            RequestError: The id, mode, profile, a category or a limit is wrong; the text names it.
+            RequestError: The id, mode, profile, a category or a limit is wrong, or there are too many sessions; the
+                text names it.
             ConflictError: The id exists.
             ConfigError: A settings file with rules has an error now, or this agent cannot listen to its peers.
         """
-        if mode is not None and mode not in set_of_modes():
-            raise RequestError(f"unknown mode {mode!r}; known are {', '.join(sorted(set_of_modes()))}")
-        if profile not in PROFILES:
-            raise RequestError(f"unknown profile {profile!r}; the only one is 'no-fs'")
-        given = self._defaults
-        now = self._host.clock.now().isoformat()
-        record = SessionRecord(
-            id=SessionId(f"ses_{self._host.clock.new_id()}" if id is None else _checked_id(id)),
-            created_at=now,
-            updated_at=now,
-            title=title,
-            mode=given.mode if mode is None else Mode(mode),
-            model=given.model if model is None else model,
-            system_prompt=given.system_prompt if system_prompt is None else system_prompt,
-            profile=profile,
-            workspace="" if profile else given.workspace,
-            enable=given.enable if enable is None else tuple(enable),
-            tools=tools or ToolFilter(),
-            limits=dict(limits or {}),
-            client_servers=tuple(spec.name for spec in mcp_servers),
+        return await self.make(
+            NewSession(
+                id=id,
+                title=title,
+                mode=mode,
+                model=model,
+                system_prompt=system_prompt,
+                profile=profile,
+                enable=enable,
+                tools=tools,
+                limits=limits,
+                mcp_servers=mcp_servers,
+            )
         )
-        if id is not None and await self._host.store.load(record.id) is not None:
-            raise ConflictError(f"a session {id!r} exists")
-        assembly = await self._assembled(record, mcp_servers)
+
+    async def make(self, asked: NewSession) -> Session:
+        """Make a session for its owner, as `create` does.
+
+        Raises:
+            RequestError: See `create`.
+            ConflictError: The id exists.
+            ConfigError: A settings file with rules has an error now.
+        """
+        made_id, now = f"ses_{self._host.clock.new_id()}", self._host.clock.now().isoformat()
+        record = asked.record(self._defaults, made_id=made_id, now=now)
+        if asked.id is not None and await self._host.store.load(record.id) is not None:
+            raise ConflictError(f"a session {asked.id!r} exists")
+        assembly = await self._assembled(record, asked.mcp_servers)
         try:
             narrowed_limits(assembly.parts.limits, record.limits)
             record = replace(record, disclosure=chosen_tier(record, assembly))
             await _begun(assembly)
             saved = await self._host.store.save(record)
-            session = Session(saved, assembly, self._host)
+            session = self._session(saved, assembly)
         except BaseException:
             await _ended(assembly)
             raise
@@ -118,9 +130,8 @@ class Sessions:
             held = self._open.get(session_id)
             if held is not None and not held.ended:
                 return held
-            await self.show(session_id)
             # What another process changed before it gave the session back is read only after that.
-            release = await self._held(SessionId(session_id))
+            release = await self._entered(await self.show(session_id))
             try:
                 record = await self.show(session_id)
                 assembly = _releasing(await self._assemble(record, ()), release)
@@ -130,7 +141,7 @@ class Sessions:
             try:
                 stored = await self._host.log.read(record.id, after=record.last_seq)
                 await _begun(assembly)
-                session = Session(record, assembly, self._host, last_seq=last_seq(stored))
+                session = self._session(record, assembly, last_seq=last_seq(stored))
                 await session.recover()
             except BaseException:
                 await _ended(assembly)
@@ -151,9 +162,46 @@ class Sessions:
             raise SessionNotFoundError(f"no session {session_id!r}; `hilt sessions list` shows the stored ones")
         return record
 
-    async def list(self, *, cursor: str = "", limit: int = 50) -> tuple[Sequence[SessionRecord], str]:
-        """Return a page of stored sessions by time of creation, and the next cursor, "" at the end."""
-        return await self._host.store.list(cursor=cursor, limit=limit)
+    async def look(self, session_id: str) -> SessionRecord:
+        """Return the record as it stands, without opening the session.
+
+        Raises:
+            SessionNotFoundError: No session has this id.
+        """
+        held = self._open.get(session_id)
+        return await self.show(session_id) if held is None or held.ended else held.record
+
+    async def events(self, session_id: str, *, after: int = 0) -> Sequence[EventObject]:
+        """Return the events behind the number `after` as JSON objects, those of a run under way among them."""
+        held = self._open.get(session_id)
+        if held is not None:
+            await held.flush()
+        return await self._host.log.read(SessionId(session_id), after=after)
+
+    def follow(self, session_id: str, follower: Follower) -> Callable[[], None]:
+        """Add a reader of a session's events, open or not, and return the function that takes it away."""
+        return self._followers.add(session_id, follower)
+
+    async def list(
+        self, *, cursor: str = "", limit: int = 50, owner: str | None = None
+    ) -> tuple[Sequence[SessionRecord], str]:
+        """Return a page of stored sessions by time of creation, and the next cursor, "" at the end.
+
+        With `owner` there are only the sessions of that principal.
+        """
+        return await self._host.store.list(cursor=cursor, limit=limit, owner=owner)
+
+    async def close(self, session_id: str) -> None:
+        """Close a session, open in this process or not; twice is no error.
+
+        Raises:
+            SessionNotFoundError: No session has this id.
+        """
+        if (await self.look(session_id)).state is SessionState.CLOSED and session_id not in self._open:
+            return
+        session = await self.open(session_id)
+        await session.close()
+        self._forget(session)
 
     async def delete(self, session_id: str) -> None:
         """Close the session and remove its audit, its events and, last, its record; may be repeated.
@@ -170,13 +218,64 @@ class Sessions:
             await self._host.store.delete(record.id)
         finally:
             release()
+        self._followers.end(session_id)
+
+    def _session(self, record: SessionRecord, assembly: Assembly, *, last_seq: int = 0) -> Session:
+        session = Session(record, assembly, self._host, last_seq=last_seq)
+        session.subscribe(partial(self._followers.tell, record.id))
+        return session
+
+    def _forget(self, session: Session) -> None:
+        if self._open.get(session.id) is session:
+            del self._open[session.id]
+
+    async def _entered(self, record: SessionRecord, *, brings: bool = False) -> Callable[[], None]:
+        """Take a place for a session and hold it for this process; return what gives both back.
+
+        Raises:
+            RequestError: No place is free (`cap_reached`).
+            SessionBusyError: It is open in another process.
+        """
+        while self.places.full and await self._close_oldest():
+            pass
+        own = brings or bool(record.profile) or record.model != self._defaults.model
+        free = self.places.take(own=own)
+        try:
+            release = await self._held(record.id)
+        except BaseException:
+            free()
+            raise
+
+        def leave() -> None:
+            try:
+                release()
+            finally:
+                free()
+
+        return leave
+
+    async def _close_oldest(self) -> bool:
+        """Close the session that rests for the longest time and loses nothing by it; False where none does."""
+        resting = [s for s in self.open_sessions if not s.ended and s.at_rest and not s.record.client_servers]
+        oldest = min(resting, key=lambda session: session.touched, default=None)
+        if oldest is None:
+            return False
+        await self._close_resting(oldest)
+        return True
+
+    async def _close_resting(self, session: Session) -> None:
+        try:
+            await session.close()
+        except Exception:
+            logger.exception("session_close_failed session=%s", session.id)
+        self._forget(session)
 
     async def _held(self, session_id: SessionId) -> Callable[[], None]:
         store = self._host.store
         return await store.hold(session_id) if isinstance(store, SessionHold) else _nothing
 
     async def _assembled(self, record: SessionRecord, mcp_servers: Sequence[McpServerSpec]) -> Assembly:
-        release = await self._held(record.id)
+        release = await self._entered(record, brings=bool(mcp_servers))
         try:
             return _releasing(await self._assemble(record, mcp_servers), release)
         except BaseException:
@@ -189,17 +288,9 @@ class Sessions:
         for session in self.open_sessions:
             if session.busy:
                 session.touched = now
-        stale = [
-            session
-            for session in self.open_sessions
-            if session.state in (SessionState.IDLE, SessionState.CLOSED) and now - session.touched >= self._idle_close_s
-        ]
+        stale = [s for s in self.open_sessions if s.at_rest and now - s.touched >= self._idle_close_s]
         for session in stale:
-            try:
-                await session.close()
-            except Exception:
-                logger.exception("session_close_failed session=%s", session.id)
-            self._open.pop(session.id, None)
+            await self._close_resting(session)
         return len(stale)
 
     async def sweep(self) -> None:
@@ -209,6 +300,40 @@ class Sessions:
         while True:
             await anyio.sleep(max(min(SWEEP_S, self._idle_close_s / 4), 0.1))
             await self.close_idle()
+
+    async def remove_unused(self, days: float) -> int:
+        """Delete the sessions that were not used for so many days and return their number; never one that awaits."""
+        before = self._host.clock.now() - timedelta(days=days)
+        removed, cursor = 0, ""
+        while True:
+            page, cursor = await self.list(cursor=cursor, limit=PAGE_MAX)
+            for record in page:
+                removed += await self._remove_if_unused(record.id, before)
+            if not cursor:
+                return removed
+
+    async def _remove_if_unused(self, session_id: str, before: datetime) -> bool:
+        try:
+            record, held = await self.look(session_id), self._open.get(session_id)
+            may_go = record.state is not SessionState.AWAITING and (held is None or held.at_rest)
+            unused = may_go and datetime.fromisoformat(record.updated_at) < before
+            if unused:
+                await self.delete(session_id)
+        except Exception as exc:
+            logger.warning("session_not_removed session=%s why=%s", session_id, exc)
+            return False
+        return unused
+
+    async def clean(self, days: float) -> None:
+        """Remove unused sessions every hour, until cancelled."""
+        while True:
+            try:
+                removed = await self.remove_unused(days)
+                if removed:
+                    logger.info("sessions_removed count=%d unused_days=%g", removed, days)
+            except Exception:
+                logger.exception("sessions_not_removed")
+            await anyio.sleep(CLEAN_S)
 
     async def close_all(self) -> None:
         """Close every open session but asks that wait, within 30 seconds, also when cancelled.
@@ -255,13 +380,3 @@ async def _ended(assembly: Assembly) -> None:
     if assembly.close is not None:
         with anyio.CancelScope(shield=True):
             await assembly.close()
-
-
-def _checked_id(id_: str) -> str:
-    try:
-        size = len(id_.encode("utf-8"))
-    except UnicodeEncodeError:
-        size = 0
-    if not 1 <= size <= ID_MAX_BYTES or any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in id_):
-        raise RequestError(f"a session id has 1 to {ID_MAX_BYTES} bytes of UTF-8 and no control character")
-    return id_

@@ -250,12 +250,17 @@ class McpServer:
     ) -> Mapping[str, object]:
         self._users[connection] = self._users.get(connection, 0) + 1
         try:
-            return await exchange(connection)
+            return self._masked(await exchange(connection))
         finally:
             self._users[connection] -= 1
             if not self._users[connection]:
                 del self._users[connection]
                 self._retire(connection)
+
+    def _masked(self, answer: Mapping[str, object]) -> Mapping[str, object]:
+        """Return an answer without the secrets that a session's creator gave for the server: no store knows them."""
+        masked = self._redactor.redact_value(answer) if self.spec.origin == "client" else answer
+        return masked if isinstance(masked, Mapping) else answer
 
     def _drop(self, connection: McpConnection) -> None:
         """Give the connection up for new calls; those that are open on it go on."""

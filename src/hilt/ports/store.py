@@ -32,8 +32,13 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def list(self, *, cursor: str = "", limit: int = 50) -> tuple[Sequence[SessionRecord], str]:
-        """Return a page by time of creation, at most 200, and the next cursor, "" at the end."""
+    async def list(
+        self, *, cursor: str = "", limit: int = 50, owner: str | None = None
+    ) -> tuple[Sequence[SessionRecord], str]:
+        """Return a page by time of creation, at most 200, and the next cursor, "" at the end.
+
+        With `owner` there are only the sessions of that principal.
+        """
         ...
 
     async def delete(self, session_id: SessionId) -> bool:

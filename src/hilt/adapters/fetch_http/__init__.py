@@ -2,5 +2,6 @@
 
 from hilt.adapters.fetch_http.fetcher import FetchLimits, HttpFetcher
 from hilt.adapters.fetch_http.guard import GuardedBackend
+from hilt.adapters.fetch_http.public import public_network
 
-__all__ = ["FetchLimits", "GuardedBackend", "HttpFetcher"]
+__all__ = ["FetchLimits", "GuardedBackend", "HttpFetcher", "public_network"]

@@ -106,9 +106,12 @@ class MemorySessions:
         """See `SessionStore.load`."""
         return self._records.get(session_id)
 
-    async def list(self, *, cursor: str = "", limit: int = 50) -> tuple[Sequence[SessionRecord], str]:
+    async def list(
+        self, *, cursor: str = "", limit: int = 50, owner: str | None = None
+    ) -> tuple[Sequence[SessionRecord], str]:
         """See `SessionStore.list`."""
-        places = [(record.created_at, str(record.id)) for record in self._records.values()]
+        shown = [record for record in self._records.values() if owner is None or record.owner == owner]
+        places = [(record.created_at, str(record.id)) for record in shown]
         chosen, following = page_of(places, cursor=cursor, limit=limit)
         return [self._records[session_id] for _, session_id in chosen], following
 

@@ -26,6 +26,7 @@ _Stamp = tuple[int, int, int]
 class _Head(msgspec.Struct):
     id: str
     version: int = 0
+    owner: str = ""
     created_at: str = ""
     archived: int = 0
 
@@ -41,7 +42,7 @@ class JsonlSessions:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._places: dict[str, tuple[_Stamp, Place | None]] = {}
+        self._heads: dict[str, tuple[_Stamp, _Head | None]] = {}
 
     async def hold(self, session_id: SessionId) -> Callable[[], None]:
         """See `SessionHold.hold`; the hold ends with the process."""
@@ -119,12 +120,16 @@ class JsonlSessions:
             return None
         return record
 
-    async def list(self, *, cursor: str = "", limit: int = 50) -> tuple[Sequence[SessionRecord], str]:
+    async def list(
+        self, *, cursor: str = "", limit: int = 50, owner: str | None = None
+    ) -> tuple[Sequence[SessionRecord], str]:
         """See `SessionStore.list`. Records that cannot be read are left out, each with a warning."""
-        return await self._folder.run(self._list, cursor, limit)
+        return await self._folder.run(self._list, cursor, limit, owner)
 
-    def _list(self, cursor: str, limit: int) -> tuple[Sequence[SessionRecord], str]:
-        places, following = page_of(self._scan(), cursor=cursor, limit=limit)
+    def _list(self, cursor: str, limit: int, owner: str | None) -> tuple[Sequence[SessionRecord], str]:
+        shown = [head for head in self._scan() if owner is None or head.owner == owner]
+        places: Sequence[Place] = [(head.created_at, head.id) for head in shown]
+        places, following = page_of(places, cursor=cursor, limit=limit)
         records: list[SessionRecord] = []
         for _, session_id in places:
             try:
@@ -154,9 +159,9 @@ class JsonlSessions:
                 found.append(f"the session record {path.name} has the id of another")
         return found
 
-    def _scan(self) -> Sequence[Place]:
-        """Return the place of every record; a file is read again only when it has changed."""
-        seen: dict[str, tuple[_Stamp, Place | None]] = {}
+    def _scan(self) -> Sequence[_Head]:
+        """Return the head of every record; a file is read again only when it has changed."""
+        seen: dict[str, tuple[_Stamp, _Head | None]] = {}
         try:
             entries = list(os.scandir(self._folder.path))
         except FileNotFoundError:
@@ -167,14 +172,14 @@ class JsonlSessions:
             try:
                 status = entry.stat()
                 stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
-                known = self._places.get(entry.name)
-                seen[entry.name] = known if known and known[0] == stamp else (stamp, self._place(entry.name))
+                known = self._heads.get(entry.name)
+                seen[entry.name] = known if known and known[0] == stamp else (stamp, self._own_head(entry.name))
             except FileNotFoundError:
                 continue
-        self._places = seen
-        return [place for _, place in seen.values() if place is not None]
+        self._heads = seen
+        return [head for _, head in seen.values() if head is not None]
 
-    def _place(self, name: str) -> Place | None:
+    def _own_head(self, name: str) -> _Head | None:
         try:
             head = _head((self._folder.path / name).read_bytes(), name)
         except HarnessFault as exc:
@@ -183,7 +188,7 @@ class JsonlSessions:
         if files.stem(head.id) + files.RECORD != name:
             logger.warning("session_record_foreign file=%s", name)
             return None
-        return head.created_at, head.id
+        return head
 
     async def delete(self, session_id: SessionId) -> bool:
         """See `SessionStore.delete`. The audit, the event log and what gave way go first, the record last."""

@@ -1,0 +1,1 @@
+"""The service: sessions over HTTP, with callers, strict bodies and event streams."""
