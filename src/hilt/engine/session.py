@@ -8,15 +8,15 @@ import anyio
 
 from hilt.core.content import Part
 from hilt.core.errors import ConflictError, RequestError, SessionBusyError
-from hilt.core.event import AskClosed, RunResult, RunStart
+from hilt.core.event import AskClosed, RunResult
 from hilt.core.session import Mode, PendingAsk, SessionRecord, SessionState, StopReason, ToolFilter, UserMessage
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.engine.assembly import Assembly, Host
 from hilt.engine.catalog import Catalog
 from hilt.engine.child_run import Parent
+from hilt.engine.direct_call import DirectCall
 from hilt.engine.emitter import Emitter, Receiver
 from hilt.engine.funnel import Funnel, build_funnel
-from hilt.engine.gate import TurnView
 from hilt.engine.journal import Journal
 from hilt.engine.keeper import RecordKeeper, narrowed_limits, restored, set_of_modes
 from hilt.engine.recovery import Recovery
@@ -261,38 +261,15 @@ class Session:
         Raises:
             SessionBusyError: A prompt runs.
         """
-        out: list[ToolResult] = []
-
-        async def work() -> RunResult:
-            self._emitter.emit(RunStart(prompt="", mode=str(self._state.mode)))
-            state = self._state
-            state.begin_run()
-            state.spend(calls=1)
-            view = TurnView(mode=state.mode, visibility=state.visibility, grants=state.grants)
-            call = ToolCall(f"call_{self._host.clock.new_id()}", name, args)
-            turn = self._funnel.dispatcher.turn([call], view)
-            reason = StopReason.CANCELLED
-            try:
-                out.extend(await turn.run())
-                reason = StopReason.END_TURN
-            except Exception:
-                reason = StopReason.ERROR
-                raise
-            finally:
-                with anyio.move_on_after(CLOSE_S, shield=True):
-                    await turn.close()
-                    result = RunResult(stop_reason=reason, tool_calls=1)
-                    self._emitter.emit(result)
-                    await self._emitter.barrier()
-            return result
-
-        run = self._start(work)
+        call = ToolCall(f"call_{self._host.clock.new_id()}", name, args)
+        direct = DirectCall(call, self._state, self._funnel.dispatcher, self._emitter)
+        run = self._start(direct.run)
         async with run:
             async for _ in run:
                 pass
-        if not out:
+        if not direct.results:
             raise RequestError("the call was cancelled", code="conflict")
-        return out[0]
+        return direct.results[0]
 
     async def decide(self, ask: Ask) -> Verdict:
         """Wait for `approve`: the approver of sessions whose caller answers asks."""
