@@ -59,7 +59,7 @@ async def test_l2_a_child_may_be_ended_from_any_task_and_leaves_no_task(tmp_path
     held = Held()
     async with stage(tmp_path, cast, tools=[held.tool()]) as on:
         tasks = asyncio.all_tasks()
-        children = on.session.env.service(ChildAgents)  # type: ignore[type-abstract]  # the host names it by its port
+        children = on.children
         waiting = asyncio.create_task(children.run(ChildOrder(prompt="child")))
         await cast.reach("child")
         background = await children.start(ChildOrder(prompt="child"))

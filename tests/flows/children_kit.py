@@ -15,6 +15,7 @@ from hilt.core.script import parse_answer
 from hilt.core.session import AssistantMessage, UserMessage
 from hilt.core.tool import ToolResult
 from hilt.engine.session import Session
+from hilt.ports.child import ChildAgents
 from hilt.ports.model import Capabilities, ModelItem, ModelRequest
 from tests.flows.kit import Recorder, allow
 
@@ -107,6 +108,16 @@ class Stage:
     async def ended(self, id_: str) -> dict[str, object]:
         """Wait for the end of a child and return its status."""
         return await self.one("agent_status", agent_id=id_, wait_secs=30)
+
+    @property
+    def children(self) -> ChildAgents:
+        """The child agents of the session."""
+        return self.session.env.service(ChildAgents)  # type: ignore[type-abstract]  # the host names it by its port
+
+    async def all_ended(self) -> None:
+        """Wait until no child runs."""
+        for child in self.children.children():
+            await self.children.report(child.id, wait_s=20)
 
     @property
     def bodies(self) -> list[EventBody]:

@@ -9,7 +9,6 @@ import pytest
 from hilt.core.child import ChildOrder
 from hilt.core.session import AssistantMessage, ToolFilter, ToolMessage, UserMessage
 from hilt.core.tool import ToolCall, ToolResult
-from hilt.ports.child import ChildAgents
 from hilt.ports.tool import Environment
 from tests.flows.acting import error_of
 from tests.flows.children_kit import Cast, id_of, stage, subagent
@@ -51,7 +50,7 @@ async def test_a_fork_has_all_messages_with_calls_and_results_paired(tmp_path: P
         assert looked.content == "ok"
         (shown,) = await on.play({"calls": [call("SubagentStatus", {"agent_id": body["agent_id"], "wait_secs": 1})]})
         assert json.loads(shown.content)["result"] == "forked"
-        children = on.session.env.service(ChildAgents)  # type: ignore[type-abstract]  # the host names it by its port
+        children = on.children
         free = await children.run(ChildOrder(prompt="child", fork=True))
         assert free.inherited == len(cast.seen("child")[-1].messages) - 1
 

@@ -107,7 +107,7 @@ async def test_tool_calls_of_the_whole_tree_count(tmp_path: Path) -> None:
             for result in message.results
         ]
         assert results == []
-        shown = [await on_child_page(on.session.env.service(ChildAgents), number) for number in (0, 1)]  # type: ignore[type-abstract]  # the host names it by its port
+        shown = [await on_child_page(on.children, number) for number in (0, 1)]
         assert sum(text.count("The limit max_tool_calls of this run is reached") for text in shown) == 3
         assert len(cast.seen("main")) == 1
 
@@ -126,7 +126,7 @@ async def test_what_a_child_spends_between_runs_ends_it_by_its_own_limit_and_cou
     async with stage(tmp_path, cast, tools=[says("Look")], session={"limits": {"max_tokens": 40_000}}) as on:
         id_ = await on.spawn("child")
         hold.set()
-        children = on.session.env.service(ChildAgents)  # type: ignore[type-abstract]  # the host names it by its port
+        children = on.children
         child = await children.report(id_, wait_s=10)
         assert (child.state, child.error, child.tokens, child.calls) == (
             "failed",
@@ -167,7 +167,7 @@ async def test_a_fork_has_the_part_of_the_tokens_that_its_policy_gives(
 async def test_children_that_are_started_together_spend_from_one_budget(tmp_path: Path) -> None:
     cast = Cast(child=counting(30))
     async with stage(tmp_path, cast, tools=[says("Look")]) as on:
-        children = on.session.env.service(ChildAgents)  # type: ignore[type-abstract]  # the host names it by its port
+        children = on.children
         team = children.together(max_tokens=60_000)
         assert team.places == children.places
         first = await team.run(ChildOrder(prompt="child", limits=ChildLimits(max_tokens=40_000)))
@@ -187,6 +187,6 @@ async def test_a_child_has_no_more_time_than_its_parent(tmp_path: Path) -> None:
     cast.hold("child")
     async with stage(tmp_path, cast, session={"limits": {"max_seconds": 0.3}}) as on:
         id_ = await on.spawn("child")
-        children = on.session.env.service(ChildAgents)  # type: ignore[type-abstract]  # the host names it by its port
+        children = on.children
         child = await children.report(id_, wait_s=10)
         assert (child.state, child.error) == ("failed", "it was stopped by max_seconds")

@@ -19,7 +19,6 @@ from hilt.core.tool import ToolCall, ToolResult
 from hilt.engine.guardrail import Guardrail
 from hilt.engine.guardrail_patterns import PatternReviewer
 from hilt.engine.session import Session
-from hilt.ports.child import ChildAgents
 from hilt.ports.permission import Verdict
 from hilt.ports.tool import Environment
 from tests.flows.acting import error_of
@@ -219,7 +218,7 @@ async def test_each_call_of_a_child_is_in_the_audit_of_its_session_with_its_id(t
     async with stage(tmp_path, cast, tools=[says("Look")], store=store, recorder=None) as on:
         await on.play({"calls": [call("Look", id_="same"), subagent("child", background=True)]})
         await on.play({"calls": [call("SubagentStatus", {"wait_secs": 0})]})
-        child = on.session.env.service(ChildAgents).children()[0]  # type: ignore[type-abstract]  # the host names it by its port
+        child = on.children.children()[0]
         await on.ended(child.id)
         records = await store.calls.read(on.session.id)
         ids = [str(one["call_id"]) for one in records]
