@@ -263,9 +263,12 @@ async def test_a_disk_that_is_full_is_told_and_takes_nothing_away(
     assert await memory.remember("k", NEW, writer=ANN) == "2"
 
 
-async def test_reading_a_memory_that_nobody_wrote_finds_nothing(memory: SqliteMemory) -> None:
+async def test_reading_a_memory_that_nobody_wrote_finds_nothing_and_makes_nothing(
+    memory: SqliteMemory, tmp_path: Path
+) -> None:
     assert list(await memory.keys("", limit=9)) == list(await memory.search("a", limit=9)) == []
     assert list(await memory.history("k")) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_sqlite_without_full_text_search_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

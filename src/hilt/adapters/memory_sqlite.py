@@ -10,7 +10,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
@@ -55,6 +55,9 @@ _FIND: Final = (
     "SELECT entries.key, entries.description FROM words JOIN entries ON entries.id = words.rowid "
     "WHERE words MATCH ? ORDER BY bm25(words, 4.0, 2.0, 1.0), entries.key LIMIT ?"
 )
+_LIST: Final = (
+    "SELECT key, description FROM entries WHERE key >= ? AND key < ? AND description IS NOT NULL ORDER BY key LIMIT ?"
+)
 _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _POLL_S: Final = 0.02
@@ -65,9 +68,8 @@ _OPENING: Final = threading.Lock()
 def why_unusable() -> str:
     """Return why SQLite cannot be used here, "" where it can: its full-text search may not be built in."""
     try:
-        with sqlite3.connect(":memory:") as database:
+        with closing(sqlite3.connect(":memory:")) as database:
             database.execute("CREATE VIRTUAL TABLE tried USING fts5 (text, tokenize = 'ascii')")
-        database.close()
     except sqlite3.Error as exc:
         return f"this Python's SQLite {sqlite3.sqlite_version} has no full-text search ({exc})"
     return ""
@@ -106,22 +108,14 @@ class SqliteMemory:
 
     async def history(self, key: str) -> Sequence[Version]:
         """See `KeyedMemory.history`."""
-        return await self._run(lambda database: _stored(database, key)[1])
+        return await self._read(lambda database: _stored(database, key)[1]) or ()
 
     async def keys(self, prefix: str, *, limit: int) -> Sequence[Known]:
         """See `KeyedMemory.keys`."""
         if not prefix.isascii():
             return []
         span = (prefix, f"{prefix}\x7f", limit)
-        return await self._run(
-            lambda database: _known(
-                database.execute(
-                    "SELECT key, description FROM entries WHERE key >= ? AND key < ? AND description IS NOT NULL "
-                    "ORDER BY key LIMIT ?",
-                    span,
-                )
-            )
-        )
+        return await self._read(lambda database: _known(database.execute(_LIST, span))) or []
 
     async def search(self, query: str, *, limit: int) -> Sequence[Known]:
         """See `KeyedMemory.search`."""
@@ -136,7 +130,7 @@ class SqliteMemory:
                 found += [known for known in some if known not in found]
             return found[:limit]
 
-        return await self._run(find)
+        return await self._read(find) or []
 
     def close(self) -> None:
         """Close the file; the memory can be used again."""
@@ -155,6 +149,15 @@ class SqliteMemory:
             return version_text(new)
 
         return await self._run(work)
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Do work that only reads; None where nothing was written yet, and nothing is made.
+
+        Raises:
+            ToolError: The file cannot be used.
+        """
+        there = await to_thread.run_sync(os.path.lexists, self._path)
+        return await self._run(work) if there else None
 
     async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work in a thread and wait for its end, also when cancelled.

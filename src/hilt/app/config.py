@@ -91,7 +91,8 @@ class Config(Settings):
     Paths are absolute. `sources` has one entry a value, for keys that add up one for each of their entries.
     `client_mcp_guarded` says that a session's own MCP servers may have public addresses alone.
     `secrets` are values that nothing may show, beside those of the environment.
-    `mcp_withheld` are a project's servers that want trust or approval.
+    `mcp_withheld` are a project's servers that want trust or approval. `sessions_aside` says that the store was put
+    aside for one command: what lies beside the sessions stays where it is.
     `environment` is the process's environment as it was read, secrets included. `warnings` are told once.
     """
 
@@ -106,6 +107,7 @@ class Config(Settings):
     no_stdio: bool = False
     client_mcp_guarded: bool = False
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    sessions_aside: bool = False
     sources: Mapping[KeyPath, tuple[Source, ...]] = field(default_factory=dict)
     hook_definitions: tuple[HookDefinition, ...] = ()
     rule_files: tuple[RuleFile, ...] = ()
@@ -115,8 +117,8 @@ class Config(Settings):
     warnings: tuple[str, ...] = ()
 
     def with_store(self, store: str) -> "Config":
-        """Return the configuration with its sessions in another store."""
-        return replace(self, sessions=replace(self.sessions, store=store))
+        """Return the configuration with its sessions put aside into another store."""
+        return replace(self, sessions=replace(self.sessions, store=store), sessions_aside=True)
 
     def source(self, key: str) -> Source:
         """Return where the value of a dotted key comes from."""

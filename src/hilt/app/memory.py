@@ -106,7 +106,8 @@ def open_memories(setup: MemorySetup, *, redact: Callable[[str], str] = str, mai
 
 
 def _opened(setup: MemorySetup, redact: Callable[[str], str]) -> tuple[KeyedMemory, KeyedMemory]:
-    if setup.store == "memory:" or {ProjectMemory, UserModel} <= setup.services.keys():
+    in_process = setup.store == "memory:" and not setup.config.sessions_aside
+    if in_process or {ProjectMemory, UserModel} <= setup.services.keys():
         return HeldMemory(clock=setup.clock, redact=redact), HeldMemory(clock=setup.clock, redact=redact)
     folder = _folder(setup)
     if folder is None:
