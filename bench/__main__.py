@@ -32,6 +32,7 @@ SCRIPTS = (
     "mcp_idle",
     "mcp_rounds",
     "tasks",
+    "peer",
 )
 
 

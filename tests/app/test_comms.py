@@ -24,7 +24,7 @@ from hilt.engine.session import Session
 from hilt.ports.peer import PeerKeys, PeerPost
 from tests.app.house import House, house
 from tests.app.places import Machine
-from tests.contracts.test_peer import free_port
+from tests.engine.peer_kit import free_port
 from tests.flows.kit import allow, call
 
 EVE = PeerKey.new()
@@ -103,15 +103,15 @@ async def test_the_place_of_a_wrong_value_is_told(machine: Machine) -> None:
 
 
 async def test_an_agent_without_a_place_for_its_key_stops_the_build(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no folder for this agent's key; give services="):
+    with pytest.raises(ConfigError, match="there is no folder for its key; give services="):
         async with agent(tmp_path, settings()):
             raise AssertionError
 
 
 async def test_an_agent_is_not_its_own_peer(tmp_path: Path) -> None:
-    async with agent(tmp_path, settings(EVE), EVE) as home:
-        with pytest.raises(ConfigError, match=r"comms\.peers: it lists this agent's own key ed25519:"):
-            await home.app.sessions.create()
+    with pytest.raises(ConfigError, match=r"comms\.peers: it lists this agent's own key ed25519:"):
+        async with agent(tmp_path, settings(EVE), EVE):
+            raise AssertionError
 
 
 # ---------------------------------------------------------------- the key
@@ -130,11 +130,19 @@ async def test_the_key_is_made_by_the_first_session_and_not_by_a_look_at_the_cat
     assert stat.S_IMODE((state / "comms" / "agent.key").stat().st_mode) == 0o600
 
 
-async def test_a_key_that_others_may_read_lets_no_session_begin(tmp_path: Path) -> None:
+@pytest.mark.req("BLT-06")
+async def test_a_key_that_others_may_read_stops_the_build(tmp_path: Path) -> None:
     PeerKey.kept(tmp_path / "comms" / "agent.key")
     (tmp_path / "comms" / "agent.key").chmod(0o644)
+    with pytest.raises(ConfigError, match=r"^comms/agent\.key of the folder of state: others may read"):
+        async with agent(tmp_path, replace(settings(), state_dir=str(tmp_path))):
+            raise AssertionError
+
+
+async def test_a_folder_that_takes_no_key_lets_no_session_begin(tmp_path: Path) -> None:
+    (tmp_path / "comms").write_text("a file")
     async with agent(tmp_path, replace(settings(), state_dir=str(tmp_path))) as home:
-        with pytest.raises(ConfigError, match=r"^comms/agent\.key of the folder of state: others may read"):
+        with pytest.raises(ConfigError, match="the agent's key cannot be kept there: "):
             await home.app.sessions.create()
 
 
@@ -272,7 +280,6 @@ async def test_an_application_sends_from_within_its_sessions_alone(tmp_path: Pat
         await part.close()
 
 
-@pytest.mark.req("BLT-06")
 async def test_a_host_may_bring_a_post_of_its_own(tmp_path: Path) -> None:
     class Own:
         sent: list[object] = []  # noqa: RUF012 - one test's own

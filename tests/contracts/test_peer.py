@@ -1,6 +1,5 @@
 """What every way between agents promises: doors and the links that lead to them."""
 
-import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -14,14 +13,9 @@ from hilt.adapters.peer_socket import SocketDoor, SocketLink
 from hilt.core.envelope import FRAME_MAX_BYTES
 from hilt.core.peer import Address, InProcess, Peer, TcpAddress, UnixAddress
 from hilt.ports.peer import PeerDoor, PeerLink, PeerUnreachableError, PlaceTakenError
+from tests.engine.peer_kit import free_port
 
 BOB = PeerKey.new()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def door_at(address: Address, tasks: TaskGroup) -> PeerDoor:

@@ -1,5 +1,6 @@
 """Two agents without an application: keys, an inbox each, and a post over whatever link a test makes."""
 
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -23,6 +24,13 @@ from hilt.ports.peer import PeerLink
 from hilt.testing import ManualClock
 
 HI = PeerMessage(body="hi")
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def sealed(key: PeerKey, body: bytes, *, as_: PeerKey | None = None) -> bytes:

@@ -175,6 +175,20 @@ def test_frames_may_come_from_several_threads(pair: Pair, inbox: Inbox) -> None:
     assert count(inbox) == 40
 
 
+def test_a_flood_of_refusals_is_told_once_a_minute_each(
+    pair: Pair, inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert isinstance(pair.clock, ManualClock)
+    frame = pair.frame()
+    for _ in range(50):
+        inbox.receive(frame)
+        inbox.receive(sealed(pair.ann, b"{}"))
+    pair.clock.advance(60)
+    inbox.receive(frame)
+    told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert told == [f"peer_message_refused peer=ann why={why}" for why in ("malformed", "repeated", "repeated")]
+
+
 # ---------------------------------------------------------------- what a session is told
 
 

@@ -23,8 +23,7 @@ from hilt.core.envelope import FRAME_MAX_BYTES, PeerMessage, PeerRequest, Sealed
 from hilt.core.peer import Peer, parse_address
 from hilt.ports.peer import PeerKeys, PeerLostError
 from tests.app.house import House, house
-from tests.contracts.test_peer import free_port
-from tests.engine.peer_kit import Pair, answered, outcome_of, sealed
+from tests.engine.peer_kit import Pair, answered, free_port, outcome_of, sealed
 from tests.flows.kit import allow, call
 
 HERE = Path(__file__).parent

@@ -4,6 +4,7 @@ Looking at the catalog, as `hilt tools list` and `hilt doctor` do, makes no key 
 """
 
 import logging
+import os
 import re
 from collections import Counter
 from collections.abc import MutableMapping, Sequence
@@ -53,7 +54,7 @@ class Comms:
         """Check what the settings say; `key` is the host's own, None takes that of the folder of state.
 
         Raises:
-            ConfigError: Two peers have one name or key, an address is wrong, or the key has no place.
+            ConfigError: Two peers have one name or key, an address is wrong, or this agent's key cannot be used.
         """
         self._config = config
         self._tasks = tasks
@@ -61,10 +62,12 @@ class Comms:
         self._directory = directory_of(config)
         self._listen = _address(config, config.comms.listen, "comms.listen")
         self._key = key
-        if self._key is None and not config.state_dir:
-            raise ConfigError(
-                "there is no folder for this agent's key; give services={hilt.PeerKeys: key}", key=CATEGORY
-            )
+        if self._key is None and config.state_dir and os.path.lexists(peer_key_file(config)):
+            self._key = kept_key(config)
+        if self._key is not None:
+            self._refuse_own(self._key)
+        elif not config.state_dir:
+            raise ConfigError("there is no folder for its key; give services={hilt.PeerKeys: key}", key=CATEGORY)
         self._running: _Running | None = None
         self._lock = anyio.Lock()
         self._doors = AsyncExitStack()
@@ -105,8 +108,7 @@ class Comms:
 
     async def _begin(self) -> _Running:
         key = await to_thread.run_sync(kept_key, self._config) if self._key is None else self._key
-        if self._directory.of_id(key.id) is not None:
-            raise _fault(self._config, "comms.peers", f"it lists this agent's own key {key.id}")
+        self._refuse_own(key)
         inbox = Inbox(key, self._directory, clock=self._clock, session=self._config.comms.session or "")
         try:
             for door, place in self._places(key.id):
@@ -120,6 +122,10 @@ class Comms:
             return near if isinstance(peer.address, InProcess) else far
 
         return _Running(inbox=inbox, post=Post(key, self._directory, inbox, links=link, clock=self._clock))
+
+    def _refuse_own(self, key: PeerKeys) -> None:
+        if self._directory.of_id(key.id) is not None:
+            raise _fault(self._config, "comms.peers", f"it lists this agent's own key {key.id}")
 
     def _places(self, id_: PeerId) -> Sequence[tuple[PeerDoor, str]]:
         """Return where this agent listens: in this process, and at the address of the settings."""

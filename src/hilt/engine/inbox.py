@@ -37,6 +37,7 @@ SEEN_MAX: Final = 65_536
 ASKED_MAX: Final = 4096
 TOLD_MAX_BYTES: Final = 512 * 1024
 LONG_MAX: Final = 16
+TOLD_EVERY_S: Final = 60.0
 
 
 class Inbox:
@@ -57,6 +58,7 @@ class Inbox:
         self._bytes = 0
         self._seen: OrderedDict[tuple[PeerId, str], tuple[str, int]] = OrderedDict()
         self._asked: OrderedDict[str, tuple[PeerId, str]] = OrderedDict()
+        self._told: dict[tuple[str, str], float] = {}
         self._open: dict[str, None] = {}
         self._ended = False
         self._lock = threading.Lock()
@@ -94,8 +96,8 @@ class Inbox:
             return b""
         with self._lock:
             outcome = self._judged(sealed)
-        if outcome not in ("accepted", "repeated"):
-            logger.warning("peer_message_refused peer=%s why=%s", self._name(sealed.key), outcome)
+        if outcome != "accepted":
+            self._tell(sealed.key, outcome)
         answer = Answer(
             sender=self._keys.id, to=peer_id(sealed.key), digest=digest_of(sealed.body), outcome=outcome
         ).to_bytes()
@@ -186,9 +188,14 @@ class Inbox:
         for key in old:
             del self._seen[key]
 
-    def _name(self, key: bytes) -> str:
+    def _tell(self, key: bytes, outcome: Outcome) -> None:
+        """Tell of a refusal, of each kind once a minute, so that a flood fills no log."""
         peer = self._directory.of_id(peer_id(key))
-        return "(unlisted)" if peer is None else peer.name
+        name = "(unlisted)" if peer is None else peer.name
+        now = self._clock.monotonic()
+        if now - self._told.get((name, outcome), -TOLD_EVERY_S) >= TOLD_EVERY_S:
+            self._told[name, outcome] = now
+            logger.warning("peer_message_refused peer=%s why=%s", name, outcome)
 
     def _now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)

@@ -104,7 +104,7 @@ class SocketDoor:
                     if answer:
                         await write_frame(stream, answer)
             except FrameTooLargeError as exc:
-                logger.warning("peer_frame_refused address=%s why=%s", self._address, exc)
+                logger.info("peer_frame_refused address=%s why=%s", self._address, exc)
             except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 logger.debug("peer_connection_ended address=%s", self._address)
             except Exception:
