@@ -37,6 +37,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 FULL = SessionRecord(
     id=SessionId("ses_full"),
+    owner="ann",
     created_at="2026-01-01T00:00:00+00:00",
     updated_at="2026-01-01T00:00:01+00:00",
     title="a title",
@@ -167,6 +168,19 @@ async def test_a_page_has_at_most_200_sessions_and_sessions_of_one_moment_have_o
     third, last = await store.sessions.list(cursor=end)
     assert (len(first), len(second), len(third), last) == (200, 1, 2, "")
     assert [item.id for item in [*first, *second, *third]] == [f"s{number:03}" for number in range(203)]
+
+
+@pytest.mark.req("SES-73")
+async def test_a_list_for_an_owner_has_theirs_alone_in_pages(store: Store) -> None:
+    owners = ["ann", "bob", "", "ann", "bob", "ann"]
+    for number, owner in enumerate(owners):
+        await store.sessions.save(record(f"s{number}", number, owner=owner))
+    first, cursor = await store.sessions.list(limit=2, owner="ann")
+    second, end = await store.sessions.list(cursor=cursor, limit=2, owner="ann")
+    assert ([item.id for item in [*first, *second]], end) == (["s0", "s3", "s5"], "")
+    assert [item.id for item in (await store.sessions.list(owner=""))[0]] == ["s2"]
+    assert await store.sessions.list(owner="nobody") == ([], "")
+    assert len((await store.sessions.list())[0]) == len(owners)
 
 
 @pytest.mark.parametrize("cursor", ["nonsense", "é", "W10=", "WzEsMl0="])

@@ -1,8 +1,10 @@
 """The life of sessions through `hilt.build`: states, ids, closing, changes, runs and their ends (sessions.md 1)."""
 
+import os
 import re
 import tracemalloc
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -261,6 +263,41 @@ async def test_a_session_that_was_idle_for_long_is_closed_and_one_that_runs_is_n
         clock.advance(1)
         assert await app.sessions.close_idle() == 1
         assert app.sessions.open_sessions == []
+
+
+@pytest.mark.req("SES-08")
+async def test_a_session_with_a_running_job_is_not_closed_for_being_idle(tmp_path: Path) -> None:
+    clock = ManualClock()
+    model = ScriptedModel([{"calls": [call("shell", {"command": "cat gate", "background": True})]}, {"text": "done"}])
+    os.mkfifo(tmp_path / "gate")
+    options = {"enable": {"shell"}, "rules": allow("shell"), "clock": clock, "model": model}
+    async with hilt.build(workspace=tmp_path, **options) as app:  # type: ignore[arg-type]  # the options of build
+        session = await app.sessions.create()
+        await ended(session.prompt("go"))
+        clock.advance(4000)
+        assert await app.sessions.close_idle() == 0
+        await anyio.to_thread.run_sync((tmp_path / "gate").write_text, "open")
+        with anyio.fail_after(10):
+            while not session.at_rest:
+                await anyio.lowlevel.checkpoint()
+        assert await app.sessions.close_idle() == 1
+
+
+@pytest.mark.req("SES-05")
+async def test_one_that_is_not_open_is_closed_as_it_is_stored(store: Store, tmp_path: Path) -> None:
+    async with hilt.build(workspace=tmp_path, store=store, model=say()) as app:
+        await app.sessions.create(id="s", title="kept")
+    record = await store.sessions.load(SessionId("s"))
+    assert record is not None
+    await store.sessions.save(replace(record, state=SessionState.IDLE))
+    async with hilt.build(workspace=tmp_path, store=store, model=say()) as app:
+        await app.sessions.close("s")
+        await app.sessions.close("s")
+        assert app.sessions.open_sessions == []
+        shown = await app.sessions.show("s")
+        assert (shown.state, shown.title) == (SessionState.CLOSED, "kept")
+        with pytest.raises(SessionNotFoundError):
+            await app.sessions.close("none")
 
 
 @pytest.mark.req("SES-09")

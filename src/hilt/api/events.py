@@ -85,6 +85,8 @@ async def run_frames(service: Service, follower: Follower, run: Run) -> AsyncGen
     async with aclosing(live_frames(service, follower, before_last=run)) as frames:
         async for one in frames:
             yield one
+    if service.stopped.is_set():
+        return
     await run.finished()
     if run.result is None:
         error = refusal(run.error or RuntimeError("a run ended without a result"))
@@ -95,12 +97,13 @@ async def run_frames(service: Service, follower: Follower, run: Run) -> AsyncGen
 class Stream:
     """Where the frames of one stream come from, and what it has to do with its reader.
 
-    `beside` runs as long as the stream, `left` is awaited when the reader goes away before the end, `close` is called
-    at every end.
+    `end` lets it end after what waits, `beside` runs as long as the stream, `left` is awaited when the reader goes away
+    before the end, `close` is called at every end.
     """
 
     frames: AsyncGenerator[bytes, None]
     close: Callable[[], None]
+    end: Callable[[], None]
     beside: Callable[[], Coroutine[object, object, None]] | None = None
     left: Callable[[], Awaitable[None]] | None = None
 
@@ -149,5 +152,8 @@ class EventStream(Response):
         scope.cancel()
 
     async def _watch_stop(self, scope: anyio.CancelScope) -> None:
+        """Let the last events go out when the service stops; a reader that does not take them is left."""
         await self._stopped.wait()
+        self._stream.end()
+        await anyio.sleep(LAST_SEND_S)
         scope.cancel()

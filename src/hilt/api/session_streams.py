@@ -40,6 +40,7 @@ async def prompt(call: Call) -> Response:
     stream = Stream(
         frames=run_frames(service, follower, run),
         close=service.sessions.follow(record.id, follower),
+        end=follower.end,
         beside=_ending(follower, run),
         left=run.aclose,
     )
@@ -94,7 +95,7 @@ async def stored(call: Call) -> Response:
     """Stream what is stored, then end."""
     record, after, service = await call.owned(), _after(call), call.service
     frames = stored_frames(service, await service.sessions.events(record.id, after=after), Follower(after=after))
-    return EventStream(Stream(frames=frames, close=_nothing), stopped=service.stopped)
+    return EventStream(Stream(frames=frames, close=_nothing, end=_nothing), stopped=service.stopped)
 
 
 def _nothing() -> None:
@@ -118,7 +119,7 @@ async def watch(call: Call) -> Response:
                 async for one in found:
                     yield one
 
-    return EventStream(Stream(frames=frames(), close=close), stopped=service.stopped)
+    return EventStream(Stream(frames=frames(), close=close, end=follower.end), stopped=service.stopped)
 
 
 BEHIND = {"after": "Start behind the event of this number; the header Last-Event-ID does the same."}

@@ -197,11 +197,25 @@ class Sessions:
         Raises:
             SessionNotFoundError: No session has this id.
         """
-        if (await self.look(session_id)).state is SessionState.CLOSED and session_id not in self._open:
+        if await self._closed_as_stored(session_id):
             return
         session = await self.open(session_id)
         await session.close()
         self._forget(session)
+
+    async def _closed_as_stored(self, session_id: str) -> bool:
+        """Close a session that rests and is not open here, which takes no place; False for any other."""
+        async with self._lock:
+            record = await self.look(session_id)
+            if session_id in self._open or record.state not in (SessionState.IDLE, SessionState.CLOSED):
+                return False
+            if record.state is SessionState.IDLE:
+                release = await self._held(record.id)
+                try:
+                    await self._host.store.save(replace(await self.show(session_id), state=SessionState.CLOSED))
+                finally:
+                    release()
+        return True
 
     async def delete(self, session_id: str) -> None:
         """Close the session and remove its audit, its events and, last, its record; may be repeated.
