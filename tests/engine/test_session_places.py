@@ -26,7 +26,7 @@ def test_a_place_is_taken_refused_at_the_cap_and_freed_once() -> None:
 
 
 def test_without_caps_there_is_always_one() -> None:
-    places = Places()
+    places = SessionPlaces()
     for _ in range(100):
         places.take(own=True)
     assert (places.open, places.own_engines, places.full) == (100, 100, False)
