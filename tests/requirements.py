@@ -9,7 +9,6 @@ from typing import Final
 from tests.spec import merged, span
 
 _AUTH: Final = "OAuth profiles, login and the credential store are not built yet"
-_TOGETHER: Final = "Parallel and Team are not built yet"
 _GATEWAY: Final = "the gateway is not built yet"
 _LATER_TOOLS: Final = "this category of tools is not built yet"
 _GRPC: Final = "`hilt serve` speaks HTTP alone so far; gRPC is not built yet"
@@ -17,7 +16,6 @@ _REPLICAS: Final = "the SQL store, and with it several replicas, is not built ye
 
 GAPS: Final[dict[str, str]] = merged(
     span("AUT", 1, 61, _AUTH),
-    span("BLT", 70, 71, _TOGETHER),
     span("CLI", 33, 33, _AUTH),
     span("CLI", 39, 39, _GATEWAY),
     span("FLT", 56, 56, "pinning comes with the gateway; that a session keeps its specs runs in tests/faults"),

@@ -157,6 +157,9 @@ async def answer(catalog: Catalog, name: str) -> str:
     return (await found.execute(ToolCall("a", name), Environment())).content
 
 
+FAMILIES_OF_CHILDREN = ["subagent"] * 8 + ["parallel"] + ["team"] * 2
+
+
 @pytest.mark.req("CAT-50")
 @pytest.mark.parametrize("session", [False, True])
 def test_families_are_registered_in_the_one_order(session: bool) -> None:
@@ -180,13 +183,14 @@ def test_families_are_registered_in_the_one_order(session: bool) -> None:
         *(["mcp__0__t"] if session else []),
         *("Subagent", "InspectSubagent", "SubagentStatus"),
         *("agent_spawn", "agent_fork", "agent_status", "agent_cancel", "agent_list"),
+        *("Parallel", "Team", "InspectMember"),
     ]
     assert sorted(catalog.names) == sorted(expected)
     assert list(catalog.names)[9:] == expected[9:]
     assert set(list(catalog.names)[:9]) == set(expected[:9])
     told = {name: catalog.describe(name) for name in expected}
     families_of = [one.family for one in told.values() if one is not None]
-    assert families_of == ["core"] * 14 + ["mcp"] * 2 + ["client-mcp"] * session + ["subagent"] * 8
+    assert families_of == ["core"] * 14 + ["mcp"] * 2 + ["client-mcp"] * session + FAMILIES_OF_CHILDREN
 
 
 @pytest.mark.req("CAT-50")

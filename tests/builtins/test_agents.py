@@ -6,7 +6,9 @@ import pytest
 
 from hilt.app.categories import CATEGORY_TOOLS
 from hilt.builtins.agents import agents_tools
-from hilt.builtins.delegation import delegation_tools
+from hilt.builtins.delegation import delegation_tools, parallel_tools, team_tools
+from hilt.builtins.delegation.branches import BRANCHES_S, COMPARING_S
+from hilt.builtins.delegation.team_work import PLAN_S, REPORT_S, WORK_S
 from hilt.core.child import BUDGET_POLICY
 from hilt.core.defaults import builtin_defaults
 from hilt.core.errors import ErrorCode, ToolError
@@ -16,7 +18,8 @@ from hilt.core.subjects import argument_subjects
 from hilt.core.tool import ToolCall
 from hilt.ports.tool import Environment, Tool
 
-TOOLS: dict[str, Tool] = {tool.spec.name: tool for tool in [*delegation_tools(), *agents_tools()]}
+ALL = (*delegation_tools(), *parallel_tools(), *team_tools(), *agents_tools())
+TOOLS: dict[str, Tool] = {tool.spec.name: tool for tool in ALL}
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer"}
 YES_NO = {"type": "boolean", "default": False}
@@ -63,13 +66,42 @@ ROWS: dict[str, dict[str, object]] = {
         "before": NUMBER,
     },
     "SubagentStatus": {"agent_id": TEXT, "wait_secs": WAIT},
+    "Parallel": {
+        "tasks": {**TEXTS, "minItems": 1, "maxItems": 16},
+        "shared": TEXT,
+        "join": {**TEXT, "default": "all", "enum": ["all", "first", "judge", "best"]},
+        "criteria": TEXT,
+        "mode": {**TEXT, "default": "read-only", "enum": ["read-only", "read-write"]},
+    },
+    "Team": {
+        "goal": TEXT,
+        "members": {
+            "type": "array",
+            "items": {**holds(name=TEXT, role=TEXT, mutating=YES_NO), "required": ["name", "role"]},
+            "minItems": 1,
+            "maxItems": 8,
+        },
+        "max_team_tokens": NUMBER,
+    },
+    "InspectMember": {
+        "team_id": TEXT,
+        "member": TEXT,
+        "limit": {"type": "integer", "default": 50, "minimum": 1, "maximum": 200},
+        "before": NUMBER,
+    },
 }
 REQUIRED = {
     **{name: ["prompt"] for name in ("agent_spawn", "agent_fork", "Subagent")},
     **{name: ["agent_id"] for name in ("agent_status", "agent_cancel", "InspectSubagent")},
+    "Parallel": ["tasks"],
+    "Team": ["goal", "members"],
+    "InspectMember": ["team_id", "member"],
 }
-MUTATING = {"agent_spawn", "agent_fork", "agent_cancel"}
-ASKED = {"agent_spawn", "agent_fork"}
+VALUES: dict[str, object] = {"tasks": ["x"], "members": [{"name": "x", "role": "x"}]}
+MUTATING = {"agent_spawn", "agent_fork", "agent_cancel", "Team"}
+STARTS = {"agent_spawn", "agent_fork"}
+ASKED = {*STARTS, "Team"}
+PER_MODE: dict[str, dict[str, object]] = {"Subagent": {"prompt": "x"}, "Parallel": {"tasks": ["x"]}}
 
 
 def bare(node: object) -> object:
@@ -80,6 +112,8 @@ def bare(node: object) -> object:
     if isinstance(properties, dict):
         assert all(one["description"] for one in properties.values())
         node = {**node, "properties": {name: bare(one) for name, one in properties.items()}}
+    if "items" in node:
+        node = {**node, "items": bare(node["items"])}
     return {key: value for key, value in node.items() if key != "description"}
 
 
@@ -110,14 +144,15 @@ def test_a_tool_is_its_row(name: str) -> None:
 
 
 @pytest.mark.req("BLT-08", "BLT-67")
-def test_each_start_has_its_default_and_a_subagent_that_may_write_another() -> None:
-    assert effect_of("Subagent", prompt="x") is Effect.ALLOW
-    assert effect_of("Subagent", prompt="x", mode="read-write") is Effect.ASK
-    reads = TOOLS["Subagent"].read_only_for  # type: ignore[attr-defined]  # the optional member
-    for mode, expected in (("read-only", True), ("read-write", False)):
-        assert reads(ToolCall("a", "Subagent", arguments={"prompt": "x", "mode": mode})) is expected
-    assert reads(ToolCall("a", "Subagent", arguments={"prompt": "x"}))
-    others = sorted(set(ROWS) - {"Subagent"})
+def test_each_start_has_its_default_and_one_that_may_write_another() -> None:
+    for name, args in PER_MODE.items():
+        assert effect_of(name, **args) is Effect.ALLOW
+        assert effect_of(name, **args, mode="read-write") is Effect.ASK
+        reads = TOOLS[name].read_only_for  # type: ignore[attr-defined]  # the optional member
+        for mode, expected in (("read-only", True), ("read-write", False)):
+            assert reads(ToolCall("a", name, arguments={**args, "mode": mode})) is expected
+        assert reads(ToolCall("a", name, arguments=args))
+    others = sorted(set(ROWS) - set(PER_MODE))
     assert {name for name in others if effect_of(name, prompt="x") is Effect.ASK} == ASKED
 
 
@@ -130,15 +165,24 @@ def test_rules_see_the_agent_the_model_and_the_mode() -> None:
         "mode": (Subject(text="read-write"),),
     }
     assert named("Subagent", prompt="x") == {"agent": (), "model": (), "mode": (Subject(text="read-only"),)}
-    for name in sorted(ASKED):
+    for name in sorted(STARTS):
         assert named(name, prompt="x", model="m") == {"agent": (), "model": model, "mode": ()}
         assert named(name, prompt="x") == {"agent": (), "model": (), "mode": ()}
 
 
 @pytest.mark.req("BLT-09")
 def test_the_categories_are_these_tools() -> None:
-    later = {"Parallel", "Team", "InspectMember"}
-    assert {*CATEGORY_TOOLS["agents"], *CATEGORY_TOOLS["delegation"]} - later == set(TOOLS)
+    assert {*CATEGORY_TOOLS["agents"], *CATEGORY_TOOLS["delegation"]} == set(TOOLS)
+
+
+def test_a_call_for_several_has_the_time_that_it_gives_them() -> None:
+    for join, seconds in (("all", BRANCHES_S), ("first", BRANCHES_S), ("judge", BRANCHES_S + COMPARING_S)):
+        call = ToolCall("a", "Parallel", arguments={"tasks": ["x"], "join": join})
+        (target,) = TOOLS["Parallel"].targets(call)  # type: ignore[attr-defined]  # the optional member
+        own = TOOLS["Parallel"].deadline_s(call)  # type: ignore[attr-defined]  # the optional member
+        assert own > seconds
+        assert TOOLS["Subagent"].deadline_s(target) >= own  # type: ignore[attr-defined]  # the optional member
+    assert TOOLS["Team"].timeout_s > PLAN_S + WORK_S + 2 * REPORT_S  # type: ignore[attr-defined]  # the optional member
 
 
 @pytest.mark.req("CAT-06")
@@ -152,7 +196,7 @@ def test_a_description_says_when_to_use_it_and_when_not(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 async def test_an_agent_that_can_have_no_children_is_told_so(name: str) -> None:
-    call = ToolCall("a", name, arguments=dict.fromkeys(REQUIRED.get(name, []), "x"))
+    call = ToolCall("a", name, arguments={key: VALUES.get(key, "x") for key in REQUIRED.get(name, [])})
     with pytest.raises(ToolError) as refusal:
         await TOOLS[name].execute(call, Environment())
     assert refusal.value.code is ErrorCode.TOOL_UNAVAILABLE

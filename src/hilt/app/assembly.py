@@ -34,6 +34,7 @@ from hilt.engine.conversation import Conversation
 from hilt.engine.defaults import host_defaults
 from hilt.engine.funnel import Parts
 from hilt.engine.retained import Retained
+from hilt.engine.teams import SessionTeams
 from hilt.engine.tool_index import SessionToolIndex
 from hilt.ports.child import ChildAgents
 from hilt.ports.hook import HookRunner
@@ -44,6 +45,7 @@ from hilt.ports.results import RetainedResults
 from hilt.ports.runner import CommandRunner
 from hilt.ports.search import Embedder, ToolIndex
 from hilt.ports.skill import SkillAuthor
+from hilt.ports.team import Teams
 from hilt.ports.tool import Environment, Tool
 from hilt.ports.workspace import ReadLedger, Workspace
 
@@ -190,6 +192,7 @@ class SessionAssembler:
             own = partial(self._of_child, record, base, _Lent(ledger=ledger, retained=retained, services=memories))
             children = SessionChildren(ChildrenSetup(own=own, load_model=shared.load_model, host=shared.children))
             services[ChildAgents] = children
+            services[Teams] = SessionTeams(shared.children.clock.new_id)
         env = self._environment(record, services)
         parts = replace(
             base,

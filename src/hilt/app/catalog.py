@@ -9,7 +9,7 @@ from hilt.app.mcp_extras import Reading
 from hilt.app.query import mcp_query_tools
 from hilt.app.skills import LoadedSkills
 from hilt.builtins.agents import agents_tools
-from hilt.builtins.delegation import delegation_tools
+from hilt.builtins.delegation import delegation_tools, parallel_tools, team_tools
 from hilt.builtins.files import files_tools, read_tools
 from hilt.builtins.meta.read_result import ReadResult
 from hilt.builtins.meta.tool_search import ToolSearch
@@ -106,7 +106,7 @@ def assemble(
     hosts = [
         (tool, source) for tool, source in _hosts(families, context) if not (no_files and _name(tool) in NEEDS_FILES)
     ]
-    children = _child_families(families)
+    children = _child_families(families, no_files)
     memory, user_model = families.remembering
     last = [*memory, *user_model, *families.skills.skill, *(() if no_files else families.skills.draft)]
     last += [tool for _, tools in children for tool in tools]
@@ -155,11 +155,13 @@ def _builtins(families: Families, no_files: bool) -> list[Tool]:
     return tools
 
 
-def _child_families(families: Families) -> list[tuple[str, Sequence[Tool]]]:
+def _child_families(families: Families, no_files: bool) -> list[tuple[str, Sequence[Tool]]]:
     """Return the tools for child agents, family by family in their order."""
-    delegation = delegation_tools(families.agents) if "delegation" in families.enable else []
-    agents = agents_tools() if "agents" in families.enable else []
-    return [("subagent", [*delegation, *agents])]
+    delegates = "delegation" in families.enable
+    subagent = delegation_tools(families.agents) if delegates else []
+    subagent += agents_tools() if "agents" in families.enable else []
+    parallel = parallel_tools() if delegates and not no_files else []
+    return [("subagent", subagent), ("parallel", parallel), ("team", team_tools() if delegates else [])]
 
 
 def _host(catalog: Catalog, tool: Tool, source: str, *, own_names: Set[str]) -> None:

@@ -1,7 +1,7 @@
 """Fits texts into a JSON result of limited size: whole characters, head and tail, a mark between them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 Keep = Callable[[str], str]
@@ -57,3 +57,14 @@ def _prefix(text: str, budget_bytes: int) -> str:
         else:
             high = middle - 1
     return text[:low]
+
+
+def shares(texts: Sequence[str], *, budget_bytes: int) -> list[int]:
+    """Return how many bytes inside JSON strings each text gets of a budget: what short ones leave is the others'."""
+    sizes = [json_bytes(text) for text in texts]
+    out = [0] * len(sizes)
+    left = max(budget_bytes, 0)
+    for done, place in enumerate(sorted(range(len(sizes)), key=lambda at: sizes[at])):
+        out[place] = min(sizes[place], left // (len(sizes) - done))
+        left -= out[place]
+    return out

@@ -148,8 +148,8 @@ class AskDesk:
 
 
 def _remembered(call: Pending) -> tuple[str, Subjects | None]:
-    """Return what a grant is stored for: the tool that the call acts for where there is one, else its own."""
-    if len(call.targets) == 1:
+    """Return what a grant is stored for: the tool that the call acts for if that alone asks, else its own."""
+    if len(call.targets) == 1 and not call.own_asks:
         return call.targets[0].call.name, call.targets[0].subjects
     return call.name, call.subjects
 

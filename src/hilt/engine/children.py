@@ -20,7 +20,7 @@ from hilt.engine.child_run import Parent, own_text
 from hilt.engine.child_start import ChildrenSetup, Kept, again, new, run_of
 from hilt.engine.loop import AgentLoop
 from hilt.engine.places import Places
-from hilt.ports.child import ChildAgents, Progress, Transcript
+from hilt.ports.child import Begun, ChildAgents, Progress, Transcript
 
 logger = logging.getLogger(__name__)
 
@@ -59,10 +59,19 @@ class SessionChildren:
         """See `ChildAgents.start`; `payer` counts what the child spends, its parent where there is none."""
         return self._shown(await self._begin(order, background=True, payer=payer))
 
-    async def run(self, order: ChildOrder, *, progress: Progress | None = None, payer: Payer | None = None) -> Child:
+    async def run(
+        self,
+        order: ChildOrder,
+        *,
+        progress: Progress | None = None,
+        begun: Begun | None = None,
+        payer: Payer | None = None,
+    ) -> Child:
         """See `ChildAgents.run` and `start`."""
         kept = await self._begin(order, background=False, payer=payer, progress=progress)
         try:
+            if begun is not None:
+                begun(self._shown(kept))
             await kept.ended.wait()
         except BaseException:
             _stop(kept, "the call that it worked for was ended")
@@ -250,9 +259,9 @@ class _Together:
         """See `ChildAgents.start`."""
         return await self._children.start(order, payer=self._payer)
 
-    async def run(self, order: ChildOrder, *, progress: Progress | None = None) -> Child:
+    async def run(self, order: ChildOrder, *, progress: Progress | None = None, begun: Begun | None = None) -> Child:
         """See `ChildAgents.run`."""
-        return await self._children.run(order, progress=progress, payer=self._payer)
+        return await self._children.run(order, progress=progress, begun=begun, payer=self._payer)
 
 
 async def _bounded(work: Callable[[], Awaitable[None]], event: str, kept: Kept) -> None:

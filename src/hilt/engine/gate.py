@@ -14,7 +14,7 @@ from hilt.core.check import Check, check_of
 from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.frozen import frozen
 from hilt.core.hook import HookEvent, HookInput
-from hilt.core.permission import Decision, Effect, PermissionRule, Subject, Subjects
+from hilt.core.permission import Decision, Effect, PermissionRule, Scope, Subject, Subjects
 from hilt.core.rulebook import RuleBook, worst
 from hilt.core.session import Mode
 from hilt.core.subjects import argument_subjects
@@ -183,9 +183,13 @@ class Gate:
         if pending.refusal is not None or pending.entry is None:
             return
         try:
-            decisions = [await self._decision(pending, pending.entry, pending.call, view)]
+            own = await self._decision(pending, pending.entry, pending.call, view)
+            pending.own_asks = own.effect is Effect.ASK
+            decisions = [own]
             for target in pending.targets:
-                decisions.append(await self._decision(target, target.entry, target.call, view))
+                decided = await self._decision(target, target.entry, target.call, view)
+                if not _covered(decided, own, pending.entry):
+                    decisions.append(decided)
         except Exception as error:
             pending.refuse(_refusal(error, pending))
             return
@@ -328,6 +332,22 @@ def _taught(error: ToolError, view: TurnView, name: str) -> ToolError:
         return error
     data = error.data if isinstance(error.data, dict) else {}
     return ToolError(error.code, error.reason, data={**data, "schema": schema})
+
+
+def _covered(of_target: Decision, own: Decision, entry: Entry) -> bool:
+    """Tell whether an allow that somebody stated for a built-in tool beats the built-in default of its target.
+
+    It does where the tool has the same default as its targets, as its `covers_defaults` says: else an allow of the
+    tool would never be enough.
+    """
+    if entry.source != "builtin" or not getattr(entry.tool, "covers_defaults", False):
+        return False
+    of_default = of_target.effect is Effect.ASK and _is_default(of_target)
+    return of_default and own.effect is Effect.ALLOW and own.rule is not None and not _is_default(own)
+
+
+def _is_default(decision: Decision) -> bool:
+    return decision.rule is not None and decision.rule.scope is Scope.BUILTIN_DEFAULT
 
 
 def _reads(entry: Entry, call: ToolCall) -> bool:

@@ -39,7 +39,7 @@ class Pending:
 
     `asked` is the model's call as it stands in the transcript, `call` the one that executes. Times are seconds
     of the run's clock; `started` None means that it never executed; `rewritten` that a hook put
-    another text into its result.
+    another text into its result; `own_asks` that the rules on the tool itself ask, whatever those on its targets do.
     """
 
     asked: ToolCall
@@ -50,6 +50,7 @@ class Pending:
     targets: Sequence[Target] = ()
     subjects: Subjects | None = None
     decision: Decision | None = None
+    own_asks: bool = False
     refusal: ToolError | None = None
     verdict: str = ""
     ask_again: bool = True

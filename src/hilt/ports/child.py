@@ -8,6 +8,7 @@ from hilt.core.child import Child, ChildOrder
 from hilt.core.session import Message
 
 Progress = Callable[[int, str], None]
+Begun = Callable[[Child], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +47,11 @@ class ChildAgents(Protocol):
         """
         ...
 
-    async def run(self, order: ChildOrder, *, progress: Progress | None = None) -> Child:
+    async def run(self, order: ChildOrder, *, progress: Progress | None = None, begun: Begun | None = None) -> Child:
         """Run a child and return it when it has ended, however it did; a caller who is cancelled ends it.
 
-        `progress` is told of each call that it makes: how many so far, and the tool.
+        `progress` is told of each call that it makes: how many so far, and the tool. `begun` is told of the child as
+        soon as it has a place and runs.
 
         Raises:
             ToolError: The order cannot be carried out, or every place is taken and it does not wait.
