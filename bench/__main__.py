@@ -33,6 +33,7 @@ SCRIPTS = (
     "mcp_rounds",
     "tasks",
     "peer",
+    "children",
 )
 
 
