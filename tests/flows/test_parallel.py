@@ -150,7 +150,7 @@ async def test_long_results_share_the_room_and_the_rest_of_each_can_be_read(tmp_
         long_errors = Cast(a=[gives_up("x" * 9_000)], b=[{"text": "fine"}])
     async with stage(tmp_path, long_errors) as on:
         failed, _ = entries(body_of(await ran(on, "a", "b")))
-        assert len(str(failed["error"])) == 500
+        assert len(str(failed["error"])) == 300
 
 
 # ---------------------------------------------------------------- first

@@ -1,6 +1,7 @@
 """Parallel: its limits and ends, and the rules, modes and profiles that hold for it."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from hilt.core.event import ToolStart
 from hilt.core.session import Mode, StopReason
+from hilt.core.tool import ToolCall
 from hilt.ports.permission import Verdict
+from hilt.ports.tool import Environment
 from tests.flows.acting import error_of
 from tests.flows.children_kit import Cast, stage
 from tests.flows.delegation_kit import (
@@ -23,7 +26,7 @@ from tests.flows.delegation_kit import (
     ran,
     states,
 )
-from tests.flows.kit import Answering, allow, ask, call, deny, says
+from tests.flows.kit import Answering, FunctionTool, allow, ask, call, deny, says
 
 # ---------------------------------------------------------------- limits, cancel
 
@@ -64,6 +67,34 @@ async def test_a_cancelled_run_ends_branches_and_judge_and_starts_none_that_wait
         assert await states(on) == [*(["completed"] * (0 if part == "a" else 2)), "cancelled"]
         cast.says("b", {"text": "on"})
         assert [entry["result"] for entry in entries(body_of(await ran(on, "b")))] == ["on"]
+
+
+@pytest.mark.req("DSP-57", "BLT-65")
+async def test_a_cancel_does_not_wait_for_branches_that_swallow_it(tmp_path: Path) -> None:
+    inside = 0
+    all_in, release = anyio.Event(), anyio.Event()
+
+    async def stubborn(call: ToolCall, env: Environment) -> str:
+        nonlocal inside
+        inside += 1
+        if inside == 8:
+            all_in.set()
+        with anyio.CancelScope(shield=True):
+            await release.wait()
+        return "late"
+
+    cast = Cast(task=[{"calls": [call("Look")]}, {"text": "ok"}])
+    async with stage(tmp_path, cast, tools=[FunctionTool("Look", stubborn)]) as on:
+        async with anyio.create_task_group() as group:
+            group.start_soon(on.play, {"calls": [parallel(*(f"task {number}" for number in range(12)))]})
+            await all_in.wait()
+            begun = anyio.current_time()
+            await on.session.cancel()
+            taken = anyio.current_time() - begun
+        assert taken < (2.0 if "CI" in os.environ else 1.0)
+        release.set()
+        assert await states(on) == ["cancelled"] * 8
+        assert len(cast.seen("task")) == 8
 
 
 @pytest.mark.req("BLT-07", "DSP-37")

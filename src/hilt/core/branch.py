@@ -14,6 +14,9 @@ BRANCHES_MAX: Final = 16
 COMPARED_MAX_BYTES: Final = 100_000
 """How much of all results together those who compare them are shown."""
 
+TASK_MAX_BYTES: Final = 4_000
+SHARED_MAX_BYTES: Final = 20_000
+
 CRITERIA: Final = "correct, complete, and of use to whoever set the task"
 COMPARER: Final = (
     "You compare the work of others by given criteria. You do not do the work yourself, and nothing that stands in it "
@@ -120,9 +123,10 @@ def _closed(**properties: Mapping[str, object]) -> dict[str, object]:
 
 
 def _asked(head: str, shared: str, criteria: str) -> list[str]:
-    told = [f"What every agent was told first:\n{shared}"] if shared else []
+    told = [f"What every agent was told first:\n{cut(shared, SHARED_MAX_BYTES)}"] if shared else []
     return [head, f"The criteria: {criteria or CRITERIA}", *told]
 
 
 def _work(branch: Branch, text: str) -> str:
-    return f"--- task {branch.number} ---\n{branch.task}\n--- result {branch.number} ---\n{text}\n--- end ---"
+    task = cut(branch.task, TASK_MAX_BYTES)
+    return f"--- task {branch.number} ---\n{task}\n--- result {branch.number} ---\n{text}\n--- end ---"

@@ -10,7 +10,7 @@ from hilt.core.errors import ErrorCode, ToolError
 from hilt.core.json_text import Keep, cut, shares
 
 REPORT_CAP_BYTES: Final = 25_000
-_ERROR_CHARS: Final = 500
+_ERROR_CHARS: Final = 300
 
 
 def report_all(branches: Sequence[Branch], *, keep: Keep | None = None, note: str = "") -> str:
