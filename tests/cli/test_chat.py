@@ -1,5 +1,6 @@
 """`hilt chat`: streamed text, one line a call, clear questions, `/` commands, Ctrl-C and Ctrl-D."""
 
+import json
 import re
 import signal
 from collections.abc import Iterator
@@ -162,6 +163,18 @@ def test_jobs_and_tasks_are_listed(hilt: Hilt) -> None:
     assert lines[1:3] == ["no background jobs", "no tasks"]
     assert any(re.fullmatch(r"[0-9a-f]{32}  running  TIME +exec sleep 300", line) for line in lines), lines
     assert any(re.fullmatch(r"[0-9a-f]{32}  pending  medium    ann    Paint the boards", line) for line in lines)
+
+
+def test_child_agents_are_listed(hilt: Hilt) -> None:
+    hilt.machine.file("child.jsonl", json.dumps({"text": "counted"}) + "\n")
+    args = {"prompt": "Count.", "description": "Count the files", "model": "scripted:child.jsonl"}
+    model = hilt.script({"calls": [{"name": "Subagent", "args": args, "id": "c1"}]}, {"text": "done"})
+    ran = hilt.really("chat", "--model", model, "--tools", "delegation", stdin="/agents\ngo\n/agents\n")
+    lines = _plain(ran.out)
+    assert (ran.code, ran.err) == (0, "")
+    assert lines[1] == "no child agents"
+    row = r"agent_[0-9a-f]{32}  agent-1  completed  TIME +0 +[\d,]+ +Count the files"
+    assert any(re.fullmatch(row, line) for line in lines), lines
 
 
 def test_a_list_of_tasks_that_cannot_be_read_is_told(hilt: Hilt) -> None:

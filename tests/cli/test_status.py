@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from hilt.cli.chat_lists import running_lines
+from hilt.cli.chat_lists import agent_rows, running_lines
 from hilt.cli.flags import Invocation
 from hilt.cli.output import Paint
 from hilt.cli.status import StatusLines
 from hilt.cli.view import ChatView
 from hilt.core.event import AskClosed, AskOpened, Event, EventBody, MessageDelta, ToolCallTaken, ToolStart, TurnStart
 from tests.app.house import house
+from tests.flows.children_kit import Cast, stage
 from tests.flows.kit import allow
 
 PLAIN = Paint(Invocation(color=False), {})
@@ -106,3 +107,17 @@ async def test_only_jobs_that_run_have_a_line(tmp_path: Path) -> None:
         assert not started.is_error, started.content
         assert [line.split(" · ")[0] for line in running_lines(session.env)] == ["job sleep 60"]
     assert running_lines(session.env) == []
+
+
+async def test_a_child_agent_that_runs_has_a_line_and_one_that_ended_has_none(tmp_path: Path) -> None:
+    cast = Cast(child=[{"text": "x"}])
+    hold = cast.hold("child")
+    async with stage(tmp_path, cast) as on:
+        await on.spawn("child")
+        (line,) = running_lines(on.session.env)
+        assert line.startswith("agent-1 · 0 calls, 0 tokens · ")
+        hold.set()
+        await on.all_ended()
+        assert running_lines(on.session.env) == []
+        ((_, name, state, *_),) = agent_rows(on.session.env)
+        assert (name, state) == ("agent-1", "completed")

@@ -9,7 +9,7 @@ import click
 from hilt.app.application import App
 from hilt.app.config import Config
 from hilt.cli.approver import TerminalApprover
-from hilt.cli.chat_lists import JOBS_HEAD, TASKS_HEAD, job_rows, running_lines, task_rows
+from hilt.cli.chat_lists import AGENTS_HEAD, JOBS_HEAD, TASKS_HEAD, agent_rows, job_rows, running_lines, task_rows
 from hilt.cli.command import HiltCommand, nearest
 from hilt.cli.elicitor import TerminalElicitor
 from hilt.cli.failure import INTERRUPTED
@@ -234,6 +234,13 @@ async def _jobs(chat: Chat, _: str) -> None:
         click.echo("no background jobs")
 
 
+async def _agents(chat: Chat, _: str) -> None:
+    rows = agent_rows(chat.session.env)
+    print_table(rows, AGENTS_HEAD if rows else ())
+    if not rows:
+        click.echo("no child agents")
+
+
 async def _tasks(chat: Chat, _: str) -> None:
     try:
         rows = await task_rows(chat.session.env)
@@ -256,6 +263,7 @@ COMMANDS: Mapping[str, Slash] = {
     "tools": Slash(help="the tools that the model sees", run=_tools),
     "calls": Slash(help="the calls so far, with state and time", run=_calls),
     "jobs": Slash(help="the background jobs of the shell", run=_jobs),
+    "agents": Slash(help="the child agents", run=_agents),
     "tasks": Slash(help="the list of tasks", run=_tasks),
     "session": Slash(help="the session's id and what it has used", run=_session),
     "quit": Slash(help="leave", run=_quit),
