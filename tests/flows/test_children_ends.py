@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import anyio
@@ -25,10 +26,18 @@ from hilt.engine.child_run import Halt, HaltedModel
 from hilt.ports.model import ModelRequest
 from hilt.ports.tool import Environment
 from hilt.testing import ScriptedModel
+from tests.adapters.marked import NAME, Mark
 from tests.flows.acting import error_of
 from tests.flows.children_kit import Cast, stage, subagent
 from tests.flows.kit import FunctionTool, allow, call, says
 from tests.flows.session_kit import Held, Watched
+
+
+@pytest.fixture
+def mark() -> Iterator[Mark]:
+    mark = Mark()
+    yield mark
+    mark.kill()
 
 
 def deaf_tool(free: anyio.Event) -> tuple[FunctionTool, anyio.Event]:
@@ -179,6 +188,23 @@ async def test_a_parent_that_is_cancelled_at_any_moment_leaves_no_child(tmp_path
         assert {task for task in asyncio.all_tasks() if not task.done()} <= tasks
         assert run.result is None or run.result.stop_reason in (StopReason.CANCELLED, StopReason.END_TURN)
         assert on.session.state == "idle"
+
+
+@pytest.mark.req("BLT-65", "SES-04")
+async def test_the_commands_of_children_end_with_the_run_of_their_parent(tmp_path: Path, mark: Mark) -> None:
+    sleep = call("shell", {"command": "sleep 300"})
+    job = call("shell", {"command": "sleep 300", "background": True})
+    cast = Cast(child=[{"calls": [job]}, {"calls": [sleep]}, {"text": "never"}])
+    config = Config(environment={**os.environ, NAME: mark.value})
+    async with stage(tmp_path, cast, config=config, enable={"delegation", "shell"}, rules=allow("*")) as on:
+        cast.says("main", {"calls": [subagent("child", mode="read-write")]}, {"text": "never"})
+        run = on.session.prompt("main")
+        await mark.reach(2)
+        await run.aclose()
+        with anyio.fail_after(10):
+            await on.all_ended()
+            await mark.end()
+        assert [child.state for child in on.children.children()] == ["cancelled"]
 
 
 @pytest.mark.req("BLT-65")
