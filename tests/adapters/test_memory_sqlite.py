@@ -155,7 +155,9 @@ async def test_a_file_of_another_kind_or_a_newer_version_is_told_and_kept(
     with sqlite3.connect(file) as database:
         database.execute(statement)
     database.close()
+    before = file.read_bytes()
     assert "this hilt reads 1" in (await refusal(memory)).reason
+    assert file.read_bytes() == before
     with sqlite3.connect(file) as database:
         assert database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'entries'").fetchone() == (0,)
     database.close()
@@ -171,6 +173,29 @@ async def test_an_entry_that_cannot_be_read_is_told(memory: SqliteMemory, file: 
     database.close()
     assert "an entry cannot be read" in (await refusal(memory)).reason
     assert len(await memory.history("other")) == 1
+
+
+async def test_a_file_whose_rows_break_its_own_rules_is_told(memory: SqliteMemory, file: Path) -> None:
+    await memory.remember("k", NEW, writer=ANN)
+    await memory.forget("k", "1", writer=ANN)
+    memory.close()
+    with sqlite3.connect(file) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_master SET sql = replace(sql, 'description TEXT', 'description TEXT NOT NULL')")
+    database.close()
+    assert "is damaged (NULL value in entries.description)" in (await refusal(memory)).reason
+
+
+async def test_a_lock_that_lasts_while_the_file_is_made_is_told(
+    file: Path, memory: SqliteMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hilt.adapters.memory_sqlite, "BUSY_S", 0.05)
+    file.parent.mkdir(parents=True)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    assert "other processes write memory/m.sqlite" in (await refusal(memory)).reason
+    other.close()
 
 
 async def test_a_folder_or_file_that_is_a_link_is_refused(memory: SqliteMemory, file: Path, tmp_path: Path) -> None:
@@ -216,7 +241,8 @@ async def test_another_that_holds_the_lock_too_long_is_told(
 async def test_the_first_two_at_once_both_get_through(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.parent.mkdir(parents=True)
     other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN EXCLUSIVE")
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM sqlite_master").fetchone()
     tried = threading.Event()
 
     def let_go() -> None:
@@ -232,6 +258,8 @@ async def test_the_first_two_at_once_both_get_through(file: Path, monkeypatch: p
         release.join()
 
     monkeypatch.setattr(hilt.adapters.memory_sqlite, "_pause", until_let_go)
+    monkeypatch.setattr(hilt.adapters.memory_sqlite, "BUSY_S", 0.05)
+    monkeypatch.setattr(hilt.adapters.memory_sqlite, "monotonic", lambda: 0.0)
     memory = SqliteMemory(file, clock=SystemClock())
     assert await memory.remember("k", NEW, writer=ANN) == "1"
     release.join()

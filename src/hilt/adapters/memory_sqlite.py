@@ -222,18 +222,17 @@ class SqliteMemory:
             raise ToolError.access_denied(f"{self._shown} is no regular file; memory is kept in one")
 
     def _prepare(self, database: sqlite3.Connection) -> None:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version != FORMAT and (version or not _is_new(database)):
+            raise ToolError.execution_failed(
+                f"{self._shown} has version {version}; this hilt reads {FORMAT}. It was left as it is"
+            )
         _use_wal(database)
         database.execute("PRAGMA synchronous = FULL")
         with _transaction(database):
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if not version and not tables:
+            if _is_new(database):
                 for statement in _SCHEMA:
                     database.execute(statement)
-            elif version != FORMAT:
-                raise ToolError.execution_failed(
-                    f"{self._shown} has version {version}; this hilt reads {FORMAT}. It was left as it is"
-                )
         (state,) = database.execute("PRAGMA quick_check(1)").fetchone()
         if state != "ok":
             raise self._damage(str(state))
@@ -242,6 +241,11 @@ class SqliteMemory:
 def _identity(path: Path) -> tuple[int, int]:
     status = path.stat()
     return status.st_dev, status.st_ino
+
+
+def _is_new(database: sqlite3.Connection) -> bool:
+    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return not tables
 
 
 def _make_folder(path: Path) -> None:
@@ -255,7 +259,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _use_wal(database: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; while another process does the same, SQLite itself does not wait."""
+    """Switch to the write-ahead log; where another process does the same, SQLite itself does not always wait."""
     until = monotonic() + BUSY_S
     while True:
         try:
