@@ -9,6 +9,7 @@ import hilt.engine.inbox
 from hilt.adapters.peer_ed25519 import PeerKey
 from hilt.core.envelope import Envelope, PeerMessage, PeerRequest, PeerResponse
 from hilt.core.letter import WARNING
+from hilt.core.peer import Directory, InProcess, Peer
 from hilt.engine.inbox import TOLD_MAX_BYTES, WAITING_MAX, Inbox
 from hilt.engine.retained import Retained
 from hilt.testing import ManualClock
@@ -224,6 +225,23 @@ def test_a_message_that_is_too_long_is_cut_and_its_whole_text_is_kept(pair: Pair
     handle = notice.partition('{"handle": "')[2].partition('"')[0]
     assert kept.get(handle).text.startswith('intent: read\nparams: "line 0\\nline 1')
     assert kept.get(handle).text.endswith('line 9999\\n"')
+
+
+def test_a_peer_that_takes_the_id_of_anothers_message_loses_nobody_anything() -> None:
+    pair, other = Pair(), Pair()
+    peers = tuple(
+        Peer(name=name, id=key.id, address=InProcess()) for name, key in (("ann", pair.ann), ("eve", other.ann))
+    )
+    eve = Pair(clock=pair.clock, ann=other.ann, bob=pair.bob)
+    inbox = Inbox(pair.bob, Directory(peers=peers), clock=pair.clock)
+    inbox.enter("one")
+    inbox.enter("two")
+    id_, request = pair.clock.new_id(), pair.clock.new_id()
+    inbox.expect(request, pair.ann.id, "two")
+    answer = PeerResponse(in_reply_to=request, status="completed")
+    assert outcome_of(inbox.receive(pair.frame(answer, id_=id_))) == "accepted"
+    assert outcome_of(inbox.receive(eve.frame(id_=id_))) == "accepted"
+    assert (count(inbox, "one"), count(inbox, "two")) == (1, 1)
 
 
 @pytest.mark.req("BLT-88")

@@ -119,9 +119,10 @@ class Inbox:
                     break
                 taken.append(shown(letter, keep))
                 size += len(taken[-1])
-            gone = {letter.envelope.id for letter in mine[: len(taken)]}
-            self._letters = deque(letter for letter in self._letters if letter.envelope.id not in gone)
-            self._bytes -= sum(letter.size_bytes for letter in mine[: len(taken)])
+            # By identity: two peers may have chosen the same id.
+            gone = {id(letter): letter.size_bytes for letter in mine[: len(taken)]}
+            self._letters = deque(letter for letter in self._letters if id(letter) not in gone)
+            self._bytes -= sum(gone.values())
         return [told(taken, more=len(mine) - len(taken))] if taken else []
 
     def _is_for(self, letter: Letter) -> str:
