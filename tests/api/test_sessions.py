@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
+import anyio
 import pytest
 
 from hilt.app.stores import Store
 from tests.api.kit import kinds, seqs, served, until
-from tests.flows.kit import allow, ask, call, says
+from tests.flows.kit import Recorder, allow, ask, call, says
 from tests.flows.session_kit import STORES, Held
 
 
@@ -268,3 +269,25 @@ async def test_what_crashes_is_told_in_one_sentence_and_logged(
         assert (status, code) == (500, "internal")
         assert "secret" not in message
     assert "request_failed" in caplog.text
+
+
+@pytest.mark.req("SES-50")
+async def test_an_audit_that_cannot_be_read_back_is_not_supported(tmp_path: Path) -> None:
+    async with served(tmp_path, recorder=Recorder()) as api:
+        path = f"/v1/sessions/{await api.create()}/calls"
+        assert (await api.refused("GET", path))[:2] == (501, "unsupported")
+        info = await api.get("/v1/info")
+        assert info["features"]["calls"] is False  # type: ignore[index]  # an object, by the document
+
+
+async def test_a_caller_that_leaves_in_the_middle_of_a_body_disturbs_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(tmp_path) as api:
+        host, _, port = api.url.removeprefix("http://").partition(":")
+        for _ in range(3):
+            async with await anyio.connect_tcp(host, int(port)) as stream:
+                head = f"POST /v1/sessions HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n\r\n"
+                await stream.send(head.encode() + b'{"title": "x"')
+        assert (await api.get("/v1/sessions")) == {"sessions": [], "next": ""}
+    assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []

@@ -1,20 +1,20 @@
 """Event streams: frames, silence, replay joined to what comes, slow readers, readers that leave, faults."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Mapping, MutableMapping
 from pathlib import Path
 
 import anyio
 import pytest
 
+from hilt.api.events import EventStream, Stream
 from hilt.api.service import SILENCE_S, Service
 from hilt.app.stores import Store
-from hilt.core.errors import HarnessFault
 from hilt.core.session import SessionState
 from hilt.engine.follow import BEHIND_MAX
 from tests.api.kit import Frame, kinds, seqs, served, until
 from tests.flows.kit import allow, ask, call, says
-from tests.flows.session_kit import STORES, Held, Watched
+from tests.flows.session_kit import STORES, Failing, Held, Watched
 
 
 @pytest.fixture(params=STORES)
@@ -194,20 +194,64 @@ async def test_a_reader_far_behind_is_told_what_it_missed_and_the_run_is_not_slo
         assert took < 40
 
 
-async def test_a_fault_that_ends_a_run_is_told_in_the_stream(tmp_path: Path) -> None:
-    class Failing(Watched):
-        async def append(self, session_id: object, events: Sequence[object], *, durable: bool = False) -> None:
-            raise HarnessFault("the disk is gone")
+async def test_a_fault_that_ends_a_run_without_a_result_is_told_in_the_stream(tmp_path: Path) -> None:
+    store = Failing()
+    async with served(tmp_path, {"text": "one"}, store=store) as api:
+        id_ = await api.create()
+        store.broken = True
+        frames = await api.run(id_)
+        assert [(frame.id, frame.event) for frame in frames] == [("", "error")]
+        error = frames[0].data["error"]
+        assert isinstance(error, dict)
+        assert error["code"] == "internal"
+        assert "disk" not in error["message"]
+        store.broken = False
+        assert kinds(await api.run(id_))[-1] == "result"
 
-    store = Failing(STORES["memory"](tmp_path))
-    answers = [{"calls": [call("Send")]}, {"text": "never"}]
-    async with served(
-        tmp_path, *answers, store=store, tools=[says("Send", read_only=False)], rules=allow("Send")
-    ) as api:
+
+async def test_a_stream_whose_frames_fail_ends_and_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def frames() -> AsyncGenerator[bytes, None]:
+        yield b"event: one\ndata: {}\n\n"
+        raise RuntimeError("a fault of ours")
+
+    closed: list[str] = []
+    stream = Stream(frames=frames(), close=lambda: closed.append("closed"), end=lambda: None)
+    sent: list[Mapping[str, object]] = []
+
+    async def receive() -> dict[str, object]:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def send(message: MutableMapping[str, object]) -> None:
+        sent.append(message)
+
+    with anyio.fail_after(5):
+        await EventStream(stream, stopped=anyio.Event())({"type": "http"}, receive, send)
+    assert [message.get("body") for message in sent] == [None, b"event: one\ndata: {}\n\n", b""]
+    assert closed == ["closed"]
+    assert "event_stream_failed" in caplog.text
+
+
+async def test_a_reader_that_takes_nothing_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    answers = [{"text": "x" * 4096 * 2000, "chunk": 4096}]
+    async with served(tmp_path, *answers) as api:
+        path = f"/v1/sessions/{await api.create()}"
+        host, _, port = api.url.removeprefix("http://").partition(":")
+        async with await anyio.connect_tcp(host, int(port)) as slow:
+            await slow.send(f"GET {path}/watch HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            await slow.receive()
+            await api.ask("POST", f"{path}/prompt", {"text": "go", "detach": True})
+            with anyio.fail_after(30):
+                while (await api.get(path))["state"] != "idle":
+                    await anyio.lowlevel.checkpoint()
+            with anyio.fail_after(10):
+                await api.service.drain(0)
+
+
+async def test_a_text_that_is_no_unicode_is_sent_as_json_can(tmp_path: Path) -> None:
+    async with served(tmp_path, {"text": "a \ud800 b", "chunk": 99}) as api:
         frames = await api.run(await api.create())
-        assert frames[-1].event in ("error", "result")
-        if frames[-1].event == "error":
-            assert frames[-1].data["error"]["code"] == "internal"  # type: ignore[index]  # an object, by its shape
+        assert frames[-1].data["final_text"] == "a \ud800 b"
 
 
 async def test_a_log_that_cannot_be_read_is_an_error_and_no_stream(tmp_path: Path) -> None:

@@ -153,3 +153,38 @@ class Watched:
     def close(self) -> None:
         """Give the store back."""
         self._inner.close()
+
+
+class Failing:
+    """A store whose saves fail once it is told to."""
+
+    def __init__(self) -> None:
+        self._inner = MemoryStore(clock=FixedClock())
+        self.events = self._inner.events
+        self.calls = self._inner.calls
+        self.sessions = self
+        self.broken = False
+
+    async def save(self, record: SessionRecord) -> SessionRecord:
+        """See `SessionStore.save`."""
+        if self.broken:
+            raise HarnessFault("the disk is full")
+        return await self._inner.sessions.save(record)
+
+    async def load(self, session_id: SessionId) -> SessionRecord | None:
+        """See `SessionStore.load`."""
+        return await self._inner.sessions.load(session_id)
+
+    async def list(
+        self, *, cursor: str = "", limit: int = 50, owner: str | None = None
+    ) -> tuple[Sequence[SessionRecord], str]:
+        """See `SessionStore.list`."""
+        return await self._inner.sessions.list(cursor=cursor, limit=limit, owner=owner)
+
+    async def delete(self, session_id: SessionId) -> bool:
+        """See `SessionStore.delete`."""
+        return await self._inner.sessions.delete(session_id)
+
+    def close(self) -> None:
+        """Give the store back."""
+        self._inner.close()

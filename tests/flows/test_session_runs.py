@@ -1,24 +1,21 @@
 """Runs of a session through `hilt.build`: their events and ends, leaving early, faults, single calls."""
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import pytest
 
 import hilt
-from hilt.adapters.inmemory.clock import FixedClock
-from hilt.adapters.inmemory.store import MemoryStore
 from hilt.app.stores import Store
 from hilt.core.errors import HarnessFault, RequestError
 from hilt.core.event import Event, RunResult, RunStart, ToolSettled
-from hilt.core.session import SessionId, SessionRecord, SessionState, StopReason, ToolFilter
+from hilt.core.session import SessionId, SessionState, StopReason, ToolFilter
 from hilt.core.tool import ToolCall
 from hilt.ports.tool import Environment
 from hilt.testing import ScriptedModel
 from tests.flows.kit import Answering, FunctionTool, call, says
-from tests.flows.session_kit import STORES, Held, bodies, ended, unpaired
+from tests.flows.session_kit import STORES, Failing, Held, bodies, ended, unpaired
 
 
 @pytest.fixture(params=STORES)
@@ -102,36 +99,6 @@ async def test_a_cancel_from_elsewhere_ends_the_run_for_its_reader(store: Store,
                 assert session.state is SessionState.IDLE
         assert isinstance(seen[-1], RunResult)
         assert seen[-1].stop_reason is StopReason.CANCELLED
-
-
-class Failing:
-    """A store whose saves fail once it is told to."""
-
-    def __init__(self) -> None:
-        self._inner = MemoryStore(clock=FixedClock())
-        self.events = self._inner.events
-        self.calls = self._inner.calls
-        self.sessions = self
-        self.broken = False
-
-    async def save(self, record: SessionRecord) -> SessionRecord:
-        if self.broken:
-            raise HarnessFault("the disk is full")
-        return await self._inner.sessions.save(record)
-
-    async def load(self, session_id: SessionId) -> SessionRecord | None:
-        return await self._inner.sessions.load(session_id)
-
-    async def list(
-        self, *, cursor: str = "", limit: int = 50, owner: str | None = None
-    ) -> tuple[Sequence[SessionRecord], str]:
-        return await self._inner.sessions.list(cursor=cursor, limit=limit, owner=owner)
-
-    async def delete(self, session_id: SessionId) -> bool:
-        return await self._inner.sessions.delete(session_id)
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 async def test_a_store_that_fails_before_a_run_is_the_readers_exception_and_no_hang(tmp_path: Path) -> None:

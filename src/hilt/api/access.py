@@ -23,9 +23,6 @@ class Tokens:
         """Take the principal of each token."""
         self._known = [(_digest(token), principal) for token, principal in (principals or {}).items()]
 
-    def __bool__(self) -> bool:
-        return bool(self._known)
-
     def principal(self, authorization: str) -> str:
         """Return the principal of a request with this header; every token is compared, each in constant time.
 
