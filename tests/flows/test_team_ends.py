@@ -212,6 +212,19 @@ async def test_an_agent_that_gets_no_place_or_does_not_end_in_time_has_failed(tm
         assert ("and they passed" in child.error) is not taken
 
 
+@pytest.mark.req("BLT-71")
+async def test_what_a_lead_wrote_before_it_failed_is_not_lost(tmp_path: Path) -> None:
+    def lead(request: ModelRequest) -> Answer:
+        if "An earlier try" in prompt_of(request) or len(request.messages) > 1:
+            return gives_up()
+        return {"text": "half of it", "calls": [call("Look")]}
+
+    async with stage(tmp_path, team_cast({LEAD: [lead]}), tools=[says("Look")], rules=RULES) as on:
+        result = await teamed(on, "ann")
+        assert not result.is_error
+        assert "Its last answer:\n\nhalf of it" in report_of(result)
+
+
 # ---------------------------------------------------------------- limits, cancel
 
 

@@ -105,18 +105,17 @@ class TeamWork:
         prompt = report_prompt(works, self._lead) if lead else alone_prompt(self._goal, self._lead)
         if works and not lead:
             prompt = again_prompt(self._goal, self._lead, works, "it never started")
-        child = await self._report_by(prompt, resume=lead)
-        if not _wrote(child):
-            why = _why(child)
-            prompt = again_prompt(self._goal, self._lead, works, why)
+        child = first = await self._report_by(prompt, resume=lead)
+        if not _wrote(first):
+            why = _why(first)
             self.troubles.append(f"{self._lead.name} did not write the report at first ({why})")
-            child = await self._report_by(prompt)
+            child = await self._report_by(again_prompt(self._goal, self._lead, works, why))
         if _wrote(child):
             self.achieved = True
             return child.output
-        self.achieved = self.achieved or bool(child.output.strip())
-        own = Work(member=self._lead, child=child)
-        return assembled([*works, own], _why(child))
+        own = child if child.output.strip() else replace(child, output=first.output)
+        self.achieved = self.achieved or bool(own.output.strip())
+        return assembled([*works, Work(member=self._lead, child=own)], _why(child))
 
     async def _report_by(self, prompt: str, *, resume: str = "") -> Child:
         order = self._order(prompt, self._lead, "writes the report", seconds=REPORT_S)
