@@ -2,7 +2,7 @@
 
 import pytest
 
-from hilt.core.secret_text import masked
+from hilt.core.secret_text import masked, masked_forms
 
 LONG = "aB3" * 14
 BEGIN, END = "-----BEGIN", "PRIVATE KEY-----"
@@ -25,6 +25,7 @@ BEGIN, END = "-----BEGIN", "PRIVATE KEY-----"
         ("DB_PASSWORD='x y' more", "DB_PASSWORD=[masked] more"),
         ("the password is hunter2", "the password is [masked]"),
         ("Authorization: Bearer abcdefghij0123456789", "Authorization: Bearer [masked]"),
+        ("Authorization: Basic YW5uOngK", "Authorization: Basic [masked]"),
         ("postgres://ann:hunter2@db:5432/x", "postgres://ann:[masked]@db:5432/x"),
         ("token=\ud800abc", "token=[masked]"),
     ],
@@ -42,6 +43,8 @@ def test_what_looks_like_a_secret_is_masked_and_the_rest_stays(text: str, shown:
         "the tokenizer splits words; 12 tokens a line",
         "https://example.org/a:b@c",
         "passwords are kept in a vault",
+        "the password is in the vault",
+        "basic internationalization",
         "用户身份验证",
         "id 0192f0c1-7a4e-7000-8000-000000000000",
     ],
@@ -56,6 +59,10 @@ def test_a_text_without_one_is_the_same(text: str) -> None:
 )
 def test_a_value_whose_name_says_that_it_is_one_is_masked_whole(name: str, hidden: bool) -> None:
     assert (masked("value", name=name) == "[masked]") is hidden
+
+
+def test_of_code_only_well_known_forms_are_masked() -> None:
+    assert masked_forms(f"token = lexer.next()\nkey = 'sk-{LONG}'") == "token = lexer.next()\nkey = '[masked]'"
 
 
 def test_a_name_hides_nothing_where_there_is_nothing() -> None:

@@ -31,9 +31,13 @@ _WHOLE: Final = (
 )
 # What stands before the secret stays, so that one sees what was masked.
 _BEHIND: Final = (
-    rf"(?i)({_NAMES}[\"']?(?:\s*[:=]\s*|\s+is\s+))(?:\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|[^\s,;\"'`]+)",
-    r"(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{16,}",
+    r"(?i)(\bbearer\s+)[A-Za-z0-9+/=._~-]{16,}",
+    r"(?i)(\bauthorization[\"']?\s*[:=]\s*[\"']?basic\s+)[A-Za-z0-9+/=]+",
     r"(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?:@)",
+)
+_SAID: Final = (
+    rf"(?i)({_NAMES}[\"']?\s*[:=]\s*)(?:\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`|[^\s,;\"'`]+)",
+    rf"(?i)({_NAMES}\s+is\s+)[^\s,;\"'`]*[0-9][^\s,;\"'`]*",
 )
 _NAMED: Final = rf"(?i)(?:^|[/_-]){_NAMES}$"
 
@@ -42,6 +46,14 @@ def masked(text: str, *, name: str = "") -> str:
     """Return the text with what looks like a credential masked; all of it where its `name` says that it is one."""
     if name and text and _compiled(_NAMED).search(name) is not None:
         return MASK
+    text = masked_forms(text)
+    for pattern in _SAID:
+        text = _compiled(pattern).sub(rf"\1{MASK}", text)
+    return text
+
+
+def masked_forms(text: str) -> str:
+    """Return the text with well-known forms of credentials masked, and nothing for what its name says: fit for code."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:  # RE2 reads UTF-8 alone

@@ -11,7 +11,7 @@ from hilt.core.args import Args
 from hilt.core.errors import ToolError
 from hilt.core.framing import framed
 from hilt.core.permission import Subjects
-from hilt.core.secret_text import masked
+from hilt.core.secret_text import masked_forms
 from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.ports.memory import EarlierTurns
 from hilt.ports.tool import Environment
@@ -64,7 +64,7 @@ class MemorySearch:
         left = _ALL_MAX_BYTES
         for passage in found:
             body = {
-                "content": framed("earlier turn", masked(passage.content), kind="earlier", warning=_WARNING),
+                "content": framed("earlier turn", masked_forms(passage.content), kind="earlier", warning=_WARNING),
                 "score": passage.score,
                 "source_range": {"start": passage.start, "end": passage.end},
             }
