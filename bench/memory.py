@@ -125,7 +125,7 @@ async def _memory(file: Path, texts: Sequence[str], queries: Sequence[str]) -> t
     """Return seconds of opening, of each search in order, and of a change."""
     memory = SqliteMemory(file, clock=hilt.SystemClock())
     writer = Writer(session="bench")
-    await memory.keys("", limit=1)
+    await memory.remember("k/n0", NewValue(value="makes the file"), writer=writer)
     memory.close()
     _fill(file, texts)
     opened = await _awaited(partial(memory.history, "k/n1"))
@@ -148,12 +148,11 @@ def _fill(file: Path, texts: Sequence[str]) -> None:
     """Write the entries as `SqliteMemory` does, in one transaction instead of one each."""
     database = sqlite3.connect(file, isolation_level=None)
     database.execute("BEGIN")
-    for at, text in enumerate(texts, start=1):
-        key = f"k/n{at}"
+    for id_, text in enumerate(texts[1:], start=2):
+        key = f"k/n{id_ - 1}"
         history = json.dumps([asdict(Version(number=1, value=text))])
-        database.execute("INSERT INTO entries VALUES (?, ?, '\"\"', ?)", (at, key, history))
-        database.execute(
-            "INSERT INTO words (rowid, key, value) VALUES (?, ?, ?)", (at, " ".join(words(key)), " ".join(words(text)))
-        )
+        database.execute("INSERT INTO entries VALUES (?, ?, '\"\"', ?)", (id_, key, history))
+        row = (id_, " ".join(words(key)), " ".join(words(text)))
+        database.execute("INSERT INTO words (rowid, key, value) VALUES (?, ?, ?)", row)
     database.execute("COMMIT")
     database.close()
