@@ -171,7 +171,7 @@ GET /metrics 200
 async def test_the_document_has_every_route_and_its_schemas_are_schemas(tmp_path: Path) -> None:
     async with served(tmp_path) as api:
         document = await api.get("/v1/openapi.json")
-        assert document["openapi"] == "3.1.0"
+        assert (document["openapi"], document["security"]) == ("3.1.0", [])
         routes = {
             f"{method.upper()} {path} {next(iter(operation['responses']))}"
             for path, operations in document["paths"].items()  # type: ignore[attr-defined]  # an object, by the standard
@@ -208,3 +208,15 @@ async def test_the_document_takes_and_refuses_the_bodies_that_the_routes_do(
         validator = jsonschema_rs.validator_for(schema)
         assert validator.is_valid(good)
         assert not validator.is_valid(bad)
+
+
+@pytest.mark.req("SES-62")
+async def test_the_document_tells_of_tokens_where_they_are_needed(tmp_path: Path) -> None:
+    async with served(tmp_path, tokens={"token-of-ann": "ann"}) as api:
+        document = await api.get("/v1/openapi.json")
+        assert document["security"] == [{"token": []}]
+        paths = document["paths"]
+        assert isinstance(paths, dict)
+        assert paths["/healthz"]["get"]["security"] == []
+        assert "401" in paths["/v1/info"]["get"]["responses"]
+        assert "401" not in paths["/healthz"]["get"]["responses"]

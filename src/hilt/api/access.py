@@ -23,6 +23,11 @@ class Tokens:
         """Take the principal of each token."""
         self._known = [(_digest(token), principal) for token, principal in (principals or {}).items()]
 
+    @property
+    def needed(self) -> bool:
+        """Whether a request needs one."""
+        return bool(self._known)
+
     def principal(self, authorization: str) -> str:
         """Return the principal of a request with this header; every token is compared, each in constant time.
 

@@ -56,7 +56,7 @@ class Front:
         self._access = access
         self._paths: dict[str, dict[str, Route]] = {}
         table = routes()
-        self.document = document(table)
+        self.document = document(table, needs_token=access.tokens.needed)
         for route in table:
             self._paths.setdefault(route.path, {})[route.method] = route
 

@@ -29,8 +29,8 @@ _MEANING: Final = {
 Object = dict[str, object]
 
 
-def document(routes: Sequence[Route]) -> Object:
-    """Return the document."""
+def document(routes: Sequence[Route], *, needs_token: bool) -> Object:
+    """Return the document of a service that takes tokens or takes anybody."""
     kinds: list[type] = [ErrorAnswer]
     for route in routes:
         used = (route.body, route.answer, *route.more.values())
@@ -48,7 +48,7 @@ def document(routes: Sequence[Route]) -> Object:
             "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{"token": []}],
+        "security": [{"token": []}] if needs_token else [],
     }
 
 
@@ -73,7 +73,7 @@ def _operation(route: Route, schemas: Mapping[type, Object]) -> Object:
         operation["parameters"] = _parameters(route)
     if route.body is not None:
         operation["requestBody"] = {
-            "required": True,
+            "required": any(item.required for item in msgspec.structs.fields(route.body)),
             "content": {"application/json": {"schema": schemas[route.body]}},
         }
     if route.open_to_all:
