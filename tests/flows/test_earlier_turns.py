@@ -15,7 +15,8 @@ from hilt.adapters.store_jsonl import JsonlStore
 from hilt.core.earlier import EarlierMessage
 from hilt.core.errors import ConfigError, HarnessFault
 from hilt.core.event import RunResult
-from hilt.core.session import SessionId, SessionRecord, StopReason, SummaryMessage
+from hilt.core.session import SessionId, SessionRecord, StopReason, SummaryMessage, ToolMessage
+from hilt.ports.child import ChildAgents
 from tests.flows import compact_child
 from tests.flows.compacting import FILL, fill, house, model, say, search, use
 from tests.flows.session_kit import STORES
@@ -68,6 +69,20 @@ def _config(**values: object) -> object:
     from hilt.app.config import Config
 
     return Config(**values)  # type: ignore[arg-type]  # fields of the configuration, by name
+
+
+@pytest.mark.req("BLT-62", "BLT-75")
+async def test_a_child_agent_finds_the_earlier_turns_of_its_session_only_as_a_fork(tmp_path: Path) -> None:
+    async with house(tmp_path, enable={"memory", "delegation"}) as app:
+        session = await app.sessions.create()
+        await fill(session, SECRET_PLACE)
+        children = session.env.service(ChildAgents)  # type: ignore[type-abstract]  # the host names it by its port
+        for fork, found in ((False, False), (True, True)):
+            await use(session, "Subagent", prompt='call memory_search {"query": "flowerpot"}', fork=fork)
+            messages = children.transcript(children.children()[-1].id).messages
+            results = [one.results[0].content for one in messages if isinstance(one, ToolMessage)]
+            assert (SECRET_PLACE in results[-1]) is found
+            assert (results[-1] == "[]") is not found
 
 
 @pytest.mark.req("BLT-75")

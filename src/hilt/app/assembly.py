@@ -32,12 +32,14 @@ from hilt.engine.child_start import ChildrenHost, ChildrenSetup
 from hilt.engine.children import SessionChildren
 from hilt.engine.conversation import Conversation
 from hilt.engine.defaults import host_defaults
+from hilt.engine.earlier import NoTurns
 from hilt.engine.funnel import Parts
 from hilt.engine.retained import Retained
 from hilt.engine.teams import SessionTeams
 from hilt.engine.tool_index import SessionToolIndex
 from hilt.ports.child import ChildAgents
 from hilt.ports.hook import HookRunner
+from hilt.ports.memory import EarlierTurns
 from hilt.ports.model import Model
 from hilt.ports.permission import RuleSource
 from hilt.ports.query import JsonQuery
@@ -280,13 +282,13 @@ class SessionAssembler:
         model: Model,
         fork: bool,
     ) -> OwnParts:
-        """Make what a child agent has for itself; a fork knows the files and the kept results of its parent."""
+        """Make what a child agent has for itself; a fork knows its parent's files, results and earlier turns."""
         made = OwnServices() if self._shared.own is None else self._shared.own.of_child(record)
         kept = lent.retained if fork else Retained()
         known = ReadLedger(lent.ledger.exported() if fork else None)
-        services, index = self._services(
-            parts.catalog, parts.rules, model, ledger=known, retained=kept, made={**made.services, **lent.services}
-        )
+        turns: dict[type, object] = {} if fork else {EarlierTurns: NoTurns()}
+        own = {**made.services, **lent.services, **turns}
+        services, index = self._services(parts.catalog, parts.rules, model, ledger=known, retained=kept, made=own)
 
         def bind(conversation: Conversation) -> None:
             index.bind(conversation)

@@ -9,6 +9,14 @@ from hilt.core.session import SessionId
 from hilt.ports.store import TurnArchive
 
 
+class NoTurns:
+    """The earlier turns of an agent that has none, as a child agent that is no fork; see `EarlierTurns`."""
+
+    async def search(self, query: str, *, limit: int, max_chars: int) -> Sequence[Passage]:
+        """Return nothing."""
+        return ()
+
+
 class StoredTurns:
     """The earlier turns of one session; see `EarlierTurns`."""
 
