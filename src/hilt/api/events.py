@@ -1,7 +1,7 @@
 """Event streams over HTTP (server-sent events): frames, keep-alive comments, and what ends a stream.
 
 This response is our own: sse-starlette cuts every stream as soon as a signal comes, pings in a busy stream too, and
-keeps a task that nobody owns; runs are to go on for their grace (docs/decisions/0014).
+keeps a task that nobody owns; runs are to go on for their grace (docs/decisions/0015).
 """
 
 import logging
