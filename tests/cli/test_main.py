@@ -274,4 +274,4 @@ def _options(command_: click.Command) -> set[str]:
 @pytest.mark.req("CLI-28")
 def test_no_flag_takes_the_value_of_a_secret() -> None:
     named = [name for name in _options(main.root) if any(w in name for w in ("token", "secret", "password", "key"))]
-    assert named == []
+    assert named == ["--auth-token-file"]

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from hilt.app.config import Config
-from hilt.app.serve import GRACE_S, parse_address
+from hilt.app.serve import GRACE_S, bound, parse_address
 from hilt.core.errors import ConfigError
 from tests.cli.kit import Hilt, without_toolhive
 
@@ -253,6 +253,24 @@ def test_no_stdio_without_a_process_starts_and_a_caller_cannot_bring_one(hilt: H
     assert not (hilt.root / "started").exists()
 
 
+@pytest.mark.req("MCP-117")
+def test_addresses_of_client_servers_are_judged_by_who_may_call(hilt: Hilt) -> None:
+    entry = {"name": "inside", "url": "http://127.0.0.1:9/mcp"}
+    others = ("--listen", "0.0.0.0:0", "--insecure-no-auth")
+    for args, client_mcp, status in (
+        ((), "public", 503),
+        (others, "public", 400),
+        (others, "any", 503),
+        (others, "off", 403),
+    ):
+        hilt.machine.user(f"serve: {{client_mcp: {client_mcp}}}\n")
+        with running(hilt, *args) as service:
+            answer = service.client.post("/v1/sessions", json={"mcp_servers": [entry]})
+            assert answer.status_code == status, answer.text
+            assert service.client.get("/v1/sessions").json()["sessions"] == []
+            assert service.end()[0] == 0
+
+
 def test_an_address_that_is_taken_or_none_is_an_error_of_usage(hilt: Hilt) -> None:
     with running(hilt) as service:
         taken = service.url.removeprefix("http://")
@@ -297,6 +315,15 @@ def test_addresses_are_read_and_the_usual_one_is_of_this_machine() -> None:
     assert not parse_address("host.example:9").loopback
     with pytest.raises(ConfigError, match="HOST:PORT"):
         parse_address("nonsense")
+
+
+def test_answers_do_not_wait_for_acknowledgements() -> None:
+    with bound(parse_address("127.0.0.1:0")) as listener:
+        listener.listen()
+        with socket.create_connection(listener.getsockname()):
+            connection, _ = listener.accept()
+            with connection:
+                assert connection.proto == socket.IPPROTO_TCP  # by which the event loop knows not to collect
 
 
 def test_what_an_error_of_the_environment_holds_is_not_shown(hilt: Hilt) -> None:
