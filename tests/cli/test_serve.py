@@ -17,7 +17,7 @@ import pytest
 from hilt.app.config import Config
 from hilt.app.serve import GRACE_S, bound, parse_address
 from hilt.core.errors import ConfigError
-from tests.cli.kit import Hilt, without_toolhive
+from tests.cli.kit import Hilt, command, without_toolhive
 
 STDIO = '[[servers]]\nname = "{name}"\ncommand = "true"\n'
 
@@ -315,6 +315,34 @@ def test_addresses_are_read_and_the_usual_one_is_of_this_machine() -> None:
     assert not parse_address("host.example:9").loopback
     with pytest.raises(ConfigError, match="HOST:PORT"):
         parse_address("nonsense")
+
+
+@pytest.mark.req("SES-82")
+@pytest.mark.parametrize(("limit", "open_files"), [("-S -n 100", 400), ("-n 200", 200)])
+def test_more_sessions_can_be_made_than_the_process_may_open_files(hilt: Hilt, limit: str, open_files: int) -> None:
+    hilt.machine.user("sessions: {max_open: 120}\n")
+    args = command(["serve", "--listen", "127.0.0.1:0", "--no-toolhive"])
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", f'ulimit {limit} && exec "$@"', "sh", *args],
+        cwd=hilt.root,
+        env=hilt.variables(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().removeprefix("Listening on ").strip()
+        with httpx2.Client(base_url=url, trust_env=False, timeout=30) as client:
+            made = [client.post("/v1/sessions", json={}).status_code for _ in range(140)]
+            assert set(made) == {201}
+            assert len(list(Path(f"/proc/{process.pid}/fd").iterdir())) < open_files
+            assert "hilt_sessions_open 1" in client.get("/metrics").text
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=40)
+    assert process.returncode == 0
+    assert ("open_files_few limit=200 sessions=100 wanted=120" in err) is (limit == "-n 200")
 
 
 def test_answers_do_not_wait_for_acknowledgements() -> None:

@@ -17,10 +17,12 @@ from hilt.app.application import VIA_SESSION, App
 from hilt.app.build import build
 from hilt.app.config import Config
 from hilt.app.load_tokens import load_tokens
+from hilt.app.open_files import sessions_that_fit
 from hilt.core.errors import ConfigError
 
 GRACE_S = 30.0
 LAST_ANSWERS_S = 5
+IN_MEMORY = "memory:"
 BACKLOG = 1024
 
 
@@ -109,7 +111,10 @@ async def serve(
     tokens = load_tokens(config)
     _refuse_open(config, address, authenticated=bool(tokens) or serving.insecure_no_auth)
     guarded = not address.loopback and config.serve.client_mcp == "public"
-    config = replace(config, client_mcp_guarded=guarded, secrets=tuple(tokens))
+    sessions = config.sessions
+    if sessions.store != IN_MEMORY:
+        sessions = replace(sessions, max_open=sessions_that_fit(sessions.max_open))
+    config = replace(config, client_mcp_guarded=guarded, secrets=tuple(tokens), sessions=sessions)
     front = Front(
         Access(
             tokens=Tokens(tokens),
