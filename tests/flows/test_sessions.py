@@ -280,6 +280,8 @@ async def test_a_session_with_a_running_job_is_not_closed_for_being_idle(tmp_pat
         with anyio.fail_after(10):
             while not session.at_rest:
                 await anyio.lowlevel.checkpoint()
+        assert await app.sessions.close_idle() == 0  # it has been idle since the job ended
+        clock.advance(4000)
         assert await app.sessions.close_idle() == 1
 
 
