@@ -190,8 +190,8 @@ async def test_what_was_deleted_is_gone_for_good_and_deleting_it_again_says_so()
         assert await world.records.events.read(SessionId("a")) == []
         with pytest.raises(SessionNotFoundError):
             await sessions.delete("a")
-        run = session.prompt("still there?")
-        with pytest.raises(ConflictError):
-            async for _ in run:
-                pass
+        with pytest.raises(ConflictError, match="was closed; open it again"):
+            session.prompt("still there?")
+        with pytest.raises(ConflictError, match="was closed"):
+            await session.set(title="other")
         assert await world.records.load(SessionId("a")) is None

@@ -11,7 +11,7 @@ from hilt.app.config import Config
 from hilt.app.settings import SessionSettings
 from hilt.app.stores import Store
 from hilt.core.session import SessionId
-from hilt.engine.sessions import CLEAN_S
+from hilt.engine.retention import CLEAN_S, Retention
 from hilt.testing import ManualClock, ScriptedModel
 from tests.flows.kit import allow, ask, call, says
 from tests.flows.session_kit import STORES, Held, asked, ended
@@ -41,9 +41,9 @@ async def test_what_was_not_used_for_so_long_is_removed_but_for_what_awaits_or_r
         await held.inside.wait()
         clock.advance(timedelta(days=30).total_seconds())
         await ended((await app.sessions.open("used")).prompt("go"))
-        assert await app.sessions.remove_unused(31) == 0
+        assert await Retention(app.sessions, clock=clock, days=31).remove_unused() == 0
         clock.advance(timedelta(days=1, seconds=1).total_seconds())
-        assert await app.sessions.remove_unused(31) == 2
+        assert await Retention(app.sessions, clock=clock, days=31).remove_unused() == 2
         page, _ = await app.sessions.list()
         assert sorted(record.id for record in page) == ["awaits", "runs", "used"]
         assert await store.events.read(SessionId("closed")) == []
@@ -82,7 +82,7 @@ async def test_one_that_cannot_be_removed_keeps_no_other_and_is_told(
         async with hilt.build(workspace=tmp_path, store=other, model=model, clock=clock) as second:
             await second.sessions.create(id="free")
             clock.advance(timedelta(days=2).total_seconds())
-            assert await second.sessions.remove_unused(1) == 1
+            assert await Retention(second.sessions, clock=clock, days=1).remove_unused() == 1
         page, _ = await app.sessions.list()
         assert [record.id for record in page] == ["held elsewhere"]
     assert "session_not_removed session=held elsewhere" in caplog.text

@@ -54,6 +54,7 @@ from hilt.engine.assembly import Host
 from hilt.engine.dispatch import DispatchOptions
 from hilt.engine.funnel import Parts
 from hilt.engine.guardrail import Guardrail
+from hilt.engine.retention import Retention
 from hilt.engine.session_places import SessionPlaces
 from hilt.engine.sessions import Sessions
 from hilt.mcp.manager import McpManager
@@ -229,7 +230,8 @@ class _Builder:
             self._stack.push_async_callback(shared.families.comms.close)
         tasks.start_soon(sessions.sweep, name="idle sessions")
         if given.config.sessions.retention_days is not None:
-            tasks.start_soon(sessions.clean, given.config.sessions.retention_days, name="unused sessions")
+            retention = Retention(sessions, clock=given.clock, days=given.config.sessions.retention_days)
+            tasks.start_soon(retention.run, name="unused sessions")
         return App(
             config=given.config,
             catalog=shared.parts.catalog,

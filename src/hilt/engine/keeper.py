@@ -102,6 +102,16 @@ def set_of_modes() -> frozenset[str]:
     return frozenset(str(mode) for mode in Mode)
 
 
+def check_mode(mode: Mode | str | None) -> None:
+    """Check a mode that was asked for.
+
+    Raises:
+        RequestError: It is unknown.
+    """
+    if mode is not None and mode not in set_of_modes():
+        raise RequestError(f"unknown mode {mode!r}; known are {', '.join(sorted(set_of_modes()))}")
+
+
 def narrowed_limits(limits: Limits, asked: Mapping[str, float | None]) -> Limits:
     """Return the limits lowered to what was asked for.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hilt.core.errors import RequestError
 from hilt.core.mcp import McpServerSpec
 from hilt.core.session import Mode, SessionId, SessionRecord, ToolFilter
-from hilt.engine.keeper import set_of_modes
+from hilt.engine.keeper import check_mode
 
 ID_MAX_BYTES = 256
 PROFILES = frozenset({"", "no-fs"})
@@ -34,8 +34,7 @@ class NewSession:
         Raises:
             RequestError: The id, mode or profile is wrong; the text names it.
         """
-        if self.mode is not None and self.mode not in set_of_modes():
-            raise RequestError(f"unknown mode {self.mode!r}; known are {', '.join(sorted(set_of_modes()))}")
+        check_mode(self.mode)
         if self.profile not in PROFILES:
             raise RequestError(f"unknown profile {self.profile!r}; the only one is 'no-fs'")
         return SessionRecord(

@@ -65,6 +65,7 @@ class Pending:
     extra: Mapping[str, object] | None = None
     rewritten: bool = False
     settled: bool = False
+    recorded: bool = False
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from hilt.engine.direct_call import DirectCall
 from hilt.engine.emitter import Emitter, Receiver
 from hilt.engine.funnel import Funnel, build_funnel
 from hilt.engine.journal import Journal
-from hilt.engine.keeper import RecordKeeper, narrowed_limits, restored, set_of_modes
+from hilt.engine.keeper import RecordKeeper, check_mode, narrowed_limits, restored
 from hilt.engine.recovery import Recovery
 from hilt.engine.run import Run
 from hilt.engine.visibility import Visibility
@@ -56,7 +56,8 @@ class Session:
         self._recovery = Recovery(host, self._keeper, self._state, self._emitter, self._journal, parts.recorder)
         self._waiting: WaitingAsk | None = None
         self._child_asks = ChildAsks(self._emitter.barrier)
-        self._left = self._ended = False
+        self._left = self._ended = self._closing = False
+        self._close_turn = anyio.Lock()
         self._run: Run | None = None
         self.touched = host.clock.monotonic()
         self._funnel: Funnel = build_funnel(
@@ -103,8 +104,7 @@ class Session:
     @property
     def at_rest(self) -> bool:
         """Whether nothing of it goes on: no run, no ask that waits, no background job."""
-        still = self._run is None and self.state in (SessionState.IDLE, SessionState.CLOSED)
-        return still and not self.busy
+        return self._run is None and self.state in (SessionState.IDLE, SessionState.CLOSED) and not self.busy
 
     @property
     def running(self) -> bool:
@@ -199,23 +199,28 @@ class Session:
 
     async def close(self) -> None:
         """Close the session: cancel its run, end what only it holds, keep its record; twice is no error."""
-        if self.ended:
-            return
-        with anyio.move_on_after(CLOSE_S):
-            await self.cancel()
-        if self._assembly.close is not None:
-            with anyio.move_on_after(CLOSE_S):
-                await self._assembly.close()
-        self._ended = True
-        if self._keeper.record.state is not SessionState.CLOSED:
-            await self._keeper.move(SessionState.CLOSED)
+        async with self._close_turn:
+            if self.ended:
+                return
+            self._closing = True
+            try:
+                with anyio.move_on_after(CLOSE_S):
+                    await self.cancel()
+                if self._assembly.close is not None:
+                    with anyio.move_on_after(CLOSE_S):
+                        await self._assembly.close()
+                self._ended = True
+                if self._keeper.record.state is not SessionState.CLOSED:
+                    await self._keeper.move(SessionState.CLOSED)
+            except BaseException:
+                self._closing = False
+                raise
 
     async def leave(self) -> None:
         """End with the application: close, but leave an ask that waits for `approve` as it is stored."""
         run, waiting = self._run, self._waiting
         if self._keeper.record.state is not SessionState.AWAITING or (run is not None and waiting is None):
-            await self.close()
-            return
+            return await self.close()
         if run is not None and waiting is not None:
             await self._journal.write()
             self._emitter.silence()
@@ -239,8 +244,8 @@ class Session:
         Raises:
             RequestError: The mode is unknown or refused here, or a limit is above the server's.
         """
-        if mode is not None and mode not in set_of_modes():
-            raise RequestError(f"unknown mode {mode!r}; known are {', '.join(sorted(set_of_modes()))}")
+        self._refuse_closed()
+        check_mode(mode)
         if mode == Mode.AUTO and self._assembly.refuses_auto:
             raise RequestError(self._assembly.refuses_auto, code="forbidden")
         if limits is not None:
@@ -284,7 +289,12 @@ class Session:
             raise _Left
         return waiting.verdict or Verdict(kind="deny")
 
+    def _refuse_closed(self) -> None:
+        if self._closing:
+            raise ConflictError(f"session {self.id!r} was closed; open it again")
+
     def _start(self, work: Callable[[], Awaitable[RunResult]]) -> Run:
+        self._refuse_closed()
         if self._run is not None or self._keeper.record.state in (SessionState.RUNNING, SessionState.AWAITING):
             raise SessionBusyError(f"session {self.id!r} runs another prompt; wait for its result or cancel it")
         run = self._run = Run(f"run_{self._host.clock.new_id()}")
@@ -313,16 +323,13 @@ class Session:
             self._waiting = None
             self.touched = self._host.clock.monotonic()
             with anyio.move_on_after(CLOSE_S, shield=True):
-                await self._stop_children(run)
+                # The child agents of any other run than a cancelled one go on in the background.
+                cancelled = run.result is not None and run.result.stop_reason is StopReason.CANCELLED
+                if cancelled and self._assembly.children is not None:
+                    await self._assembly.children.stop()
                 await self._rest(run)
             self._run = None
             run.end()
-
-    async def _stop_children(self, run: Run) -> None:
-        """End the child agents of a run that was cancelled; those of any other go on in the background."""
-        cancelled = run.result is not None and run.result.stop_reason is StopReason.CANCELLED
-        if cancelled and self._assembly.children is not None:
-            await self._assembly.children.stop()
 
     async def _unless_left(self, run: Run, work: Callable[[], Awaitable[RunResult]]) -> RunResult | None:
         try:

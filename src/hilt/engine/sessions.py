@@ -4,7 +4,6 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 from functools import partial
 
 import anyio
@@ -15,17 +14,17 @@ from hilt.core.session import Mode, SessionId, SessionRecord, SessionState, Tool
 from hilt.engine.assembly import Assembly, Host
 from hilt.engine.follow import EventObject, Follower, Followers
 from hilt.engine.keeper import chosen_tier, narrowed_limits
+from hilt.engine.keyed_turns import KeyedTurns
 from hilt.engine.new_session import NewSession
 from hilt.engine.recovery import last_seq
 from hilt.engine.session import Session
 from hilt.engine.session_places import SessionPlaces
-from hilt.ports.store import PAGE_MAX, SessionHold
+from hilt.ports.store import SessionHold
 
 logger = logging.getLogger(__name__)
 
 IDLE_CLOSE_S = 1800.0
 SWEEP_S = 60.0
-CLEAN_S = 3600.0
 EXIT_S = 30.0
 
 Assemble = Callable[[SessionRecord, Sequence[McpServerSpec]], Awaitable[Assembly]]
@@ -51,6 +50,7 @@ class Sessions:
         self._followers = Followers()
         self._open: dict[str, Session] = {}
         self._lock = anyio.Lock()
+        self._turns = KeyedTurns()
 
     @property
     def open_sessions(self) -> Sequence[Session]:
@@ -104,6 +104,10 @@ class Sessions:
         """
         made_id, now = f"ses_{self._host.clock.new_id()}", self._host.clock.now().isoformat()
         record = asked.record(self._defaults, made_id=made_id, now=now)
+        async with self._turns.of(record.id):
+            return await self._made(asked, record)
+
+    async def _made(self, asked: NewSession, record: SessionRecord) -> Session:
         if asked.id is not None and await self._host.store.load(record.id) is not None:
             raise ConflictError(f"a session {asked.id!r} exists")
         assembly = await self._assembled(record, asked.mcp_servers)
@@ -126,6 +130,10 @@ class Sessions:
             SessionNotFoundError: No session has this id.
             ConfigError: A settings file with rules has an error now, or this agent cannot listen to its peers.
         """
+        async with self._turns.of(session_id):
+            return await self._opened(session_id)
+
+    async def _opened(self, session_id: str) -> Session:
         async with self._lock:
             held = self._open.get(session_id)
             if held is not None and not held.ended:
@@ -171,6 +179,11 @@ class Sessions:
         held = self._open.get(session_id)
         return await self.show(session_id) if held is None or held.ended else held.record
 
+    def rests(self, session_id: str) -> bool:
+        """Whether nothing of a session goes on in this process."""
+        held = self._open.get(session_id)
+        return held is None or held.at_rest
+
     async def events(self, session_id: str, *, after: int = 0) -> Sequence[EventObject]:
         """Return the events behind the number `after` as JSON objects, those of a run under way among them."""
         held = self._open.get(session_id)
@@ -197,11 +210,12 @@ class Sessions:
         Raises:
             SessionNotFoundError: No session has this id.
         """
-        if await self._closed_as_stored(session_id):
-            return
-        session = await self.open(session_id)
-        await session.close()
-        self._forget(session)
+        async with self._turns.of(session_id):
+            if await self._closed_as_stored(session_id):
+                return
+            session = await self._opened(session_id)
+            await session.close()
+            self._forget(session)
 
     async def _closed_as_stored(self, session_id: str) -> bool:
         """Close a session that rests and is not open here, which takes no place; False for any other."""
@@ -223,16 +237,18 @@ class Sessions:
         Raises:
             SessionNotFoundError: No session has this id.
         """
-        record = await self.show(session_id)
-        held = self._open.pop(session_id, None)
-        if held is not None:
-            await held.close()
-        release = await self._held(record.id)
-        try:
-            await self._host.store.delete(record.id)
-        finally:
-            release()
-        self._followers.end(session_id)
+        async with self._turns.of(session_id):
+            record = await self.show(session_id)
+            held = self._open.get(session_id)
+            if held is not None:
+                await held.close()
+                self._forget(held)
+            release = await self._held(record.id)
+            try:
+                await self._host.store.delete(record.id)
+            finally:
+                release()
+            self._followers.end(session_id)
 
     def _session(self, record: SessionRecord, assembly: Assembly, *, last_seq: int = 0) -> Session:
         session = Session(record, assembly, self._host, last_seq=last_seq)
@@ -270,19 +286,24 @@ class Sessions:
 
     async def _close_oldest(self) -> bool:
         """Close the session that rests for the longest time and loses nothing by it; False where none does."""
-        resting = [s for s in self.open_sessions if not s.ended and s.at_rest and not s.record.client_servers]
+        resting = [s for s in self._untouched() if not s.ended and s.at_rest and not s.record.client_servers]
         oldest = min(resting, key=lambda session: session.touched, default=None)
         if oldest is None:
             return False
         await self._close_resting(oldest)
         return True
 
+    def _untouched(self) -> Sequence[Session]:
+        """Return the open sessions that nobody opens, closes or deletes at this moment."""
+        return [session for session in self.open_sessions if not self._turns.taken(session.id)]
+
     async def _close_resting(self, session: Session) -> None:
-        try:
-            await session.close()
-        except Exception:
-            logger.exception("session_close_failed session=%s", session.id)
-        self._forget(session)
+        async with self._turns.of(session.id):
+            try:
+                await session.close()
+            except Exception:
+                logger.exception("session_close_failed session=%s", session.id)
+            self._forget(session)
 
     async def _held(self, session_id: SessionId) -> Callable[[], None]:
         store = self._host.store
@@ -302,10 +323,12 @@ class Sessions:
         for session in self.open_sessions:
             if session.busy:
                 session.touched = now
-        stale = [s for s in self.open_sessions if s.at_rest and now - s.touched >= self._idle_close_s]
-        for session in stale:
-            await self._close_resting(session)
-        return len(stale)
+        closed = 0
+        for session in self._untouched():
+            if session.at_rest and now - session.touched >= self._idle_close_s:
+                await self._close_resting(session)
+                closed += 1
+        return closed
 
     async def sweep(self) -> None:
         """Close idle sessions now and then, until cancelled."""
@@ -314,40 +337,6 @@ class Sessions:
         while True:
             await anyio.sleep(max(min(SWEEP_S, self._idle_close_s / 4), 0.1))
             await self.close_idle()
-
-    async def remove_unused(self, days: float) -> int:
-        """Delete the sessions that were not used for so many days and return their number; never one that awaits."""
-        before = self._host.clock.now() - timedelta(days=days)
-        removed, cursor = 0, ""
-        while True:
-            page, cursor = await self.list(cursor=cursor, limit=PAGE_MAX)
-            for record in page:
-                removed += await self._remove_if_unused(record.id, before)
-            if not cursor:
-                return removed
-
-    async def _remove_if_unused(self, session_id: str, before: datetime) -> bool:
-        try:
-            record, held = await self.look(session_id), self._open.get(session_id)
-            may_go = record.state is not SessionState.AWAITING and (held is None or held.at_rest)
-            unused = may_go and datetime.fromisoformat(record.updated_at) < before
-            if unused:
-                await self.delete(session_id)
-        except Exception as exc:
-            logger.warning("session_not_removed session=%s why=%s", session_id, exc)
-            return False
-        return unused
-
-    async def clean(self, days: float) -> None:
-        """Remove unused sessions every hour, until cancelled."""
-        while True:
-            try:
-                removed = await self.remove_unused(days)
-                if removed:
-                    logger.info("sessions_removed count=%d unused_days=%g", removed, days)
-            except Exception:
-                logger.exception("sessions_not_removed")
-            await anyio.sleep(CLEAN_S)
 
     async def close_all(self) -> None:
         """Close every open session but asks that wait, within 30 seconds, also when cancelled.

@@ -159,12 +159,14 @@ class Settler:
     async def _record(self, calls: Sequence[Pending], mode: Mode, now: float) -> None:
         if self._recorder is None or not calls:
             return
-        left = list(calls)
+        left = [call for call in calls if not call.recorded]
         recorder = self._recorder
 
         async def work() -> object:
             while left:
                 call = left.pop(0)
+                # Whoever is cancelled from here on does not record it a second time.
+                call.recorded = True
                 await self._record_one(recorder, call, mode, now)
             return None
 
