@@ -18,7 +18,7 @@ from hilt.engine.function_hook import hook
 from hilt.ports.permission import Verdict
 from hilt.ports.tool import Environment
 from hilt.testing import ManualClock
-from tests.flows.kit import Answering, Flow, FunctionTool, allow, ask, call, deny, run_turn, says
+from tests.flows.kit import Answering, Flow, FunctionTool, Recorder, allow, ask, call, deny, run_turn, says
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -340,3 +340,26 @@ async def test_the_steps_of_a_call_follow_one_another() -> None:
         "record",
         "tool.result",
     ]
+
+
+@pytest.mark.req("SES-24")
+async def test_a_call_that_is_cancelled_while_it_is_recorded_is_recorded_once() -> None:
+    class Slow(Recorder):
+        inside, go = anyio.Event(), anyio.Event()
+
+        async def tool_call(self, *args: object, **kwargs: object) -> None:
+            await super().tool_call(*args, **kwargs)  # type: ignore[arg-type]  # handed on as they came
+            self.inside.set()
+            await self.go.wait()
+
+    recorder = Slow()
+    flow = Flow([says("Look")], [{"calls": [call("Look")]}, {"text": "done"}], recorder=recorder)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(flow.run)
+            await recorder.inside.wait()
+            flow.agent.cancel()
+            await anyio.wait_all_tasks_blocked()
+            recorder.go.set()
+    assert [record.call.name for record in recorder.records] == ["Look"]
+    assert [result.content for result in flow.results] == ["ok"]
