@@ -1,6 +1,7 @@
 """Scripts of model answers: what they may hold, what is wrong with them, and how they are played."""
 
 import json
+import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -242,3 +243,18 @@ async def test_two_readers_at_once_get_different_answers(tmp_path: Path) -> None
     model = script(tmp_path, {"text": "one"}, {"text": "two"})
     streams: list[AsyncIterator[ModelItem]] = [model.stream(ModelRequest()), model.stream(ModelRequest())]
     assert [await anext(stream) for stream in streams] == [TextDelta(text="one"), TextDelta(text="two")]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "great"])
+def test_a_script_is_a_regular_file_of_limited_size(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Path("/dev/zero") if kind == "device" else tmp_path / "script"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    elif kind == "great":
+        file.write_text('{"text": "x"}')
+        monkeypatch.setattr("hilt.adapters.model_scripted.SCRIPT_MAX_BYTES", 5)
+    said = {"great": "has 13 bytes, at most 5", "folder": "cannot be read"}.get(kind, "is no regular file")
+    with pytest.raises(ConfigError, match=said):
+        ScriptModel.load(file)

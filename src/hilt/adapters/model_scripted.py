@@ -1,5 +1,7 @@
 """A model that answers from a script, offline and the same each time: `scripted:FILE`."""
 
+import os
+import stat
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
 from typing import Self
@@ -22,6 +24,7 @@ from hilt.ports.model import (
 )
 
 PREFIX = "scripted:"
+SCRIPT_MAX_BYTES = 64 * 1024 * 1024
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 
 
@@ -49,7 +52,7 @@ class ScriptModel:
         """
         shown = source or file.name
         try:
-            text = file.read_text(encoding="utf-8")
+            text = _content(file, shown).decode("utf-8")
         except UnicodeDecodeError:
             raise ConfigError("the script is not UTF-8 text", source=shown) from None
         except OSError as exc:
@@ -79,6 +82,17 @@ class ScriptModel:
         self._used += 1
         async for item in play(answer, request.turn):
             yield item
+
+
+def _content(file: Path, shown: str) -> bytes:
+    """Return what a regular file of limited size holds; nothing else is waited for."""
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+        status = os.fstat(opened.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError("the script is no regular file", source=shown)
+        if status.st_size > SCRIPT_MAX_BYTES:
+            raise ConfigError(f"the script has {status.st_size} bytes, at most {SCRIPT_MAX_BYTES}", source=shown)
+        return opened.read(SCRIPT_MAX_BYTES)
 
 
 def none_left(where: str, used: int) -> ModelError:

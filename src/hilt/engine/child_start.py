@@ -7,7 +7,18 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
-from hilt.core.child import FAMILIES, Child, ChildOrder, Room, admitted, model_name, narrowed, share
+from hilt.core.child import (
+    FAMILIES,
+    SCRIPTED,
+    Child,
+    ChildOrder,
+    Room,
+    admitted,
+    model_name,
+    narrowed,
+    share,
+    split_model,
+)
 from hilt.core.child_answer import checked_schema, corrections, instruction
 from hilt.core.child_definition import ChildDefinition
 from hilt.core.errors import ConfigError, ToolError
@@ -82,6 +93,7 @@ def new(parent: Parent, order: ChildOrder, payer: Payer, *, setup: ChildrenSetup
     if kind.tools is not None:
         visible = {name: reads for name, reads in visible.items() if any(matches_name(t, name) for t in kind.tools)}
     names = admitted(visible, order.access, read_only=order.read_only)
+    _refuse_script(parent, order)
     model = _model(parent, order if order.model else replace(order, model=kind.model), setup.load_model)
     tokens = order.limits.max_tokens or None
     if order.fork:
@@ -204,6 +216,18 @@ def _definition(name: str, known: Mapping[str, ChildDefinition]) -> ChildDefinit
         names = f"known are {', '.join(sorted(known))}" if known else "none is defined here"
         raise ToolError.invalid_arguments(f"agent: no agent is named {name!r}; {names}")
     return found
+
+
+def _refuse_script(parent: Parent, order: ChildOrder) -> None:
+    """Refuse a script that a call names: whoever writes calls may not have files opened past the rules.
+
+    Raises:
+        ToolError: It names one, and the parent's model is none itself.
+    """
+    own = parent.parts.model.name
+    asked = split_model(model_name(order.provider, order.model, parents=own))[0]
+    if asked == SCRIPTED and split_model(own)[0] != SCRIPTED:
+        raise ToolError.invalid_arguments("model: a script can be named by whoever starts hilt, not by a call")
 
 
 def _model(parent: Parent, order: ChildOrder, load: Callable[[str], Model]) -> Model:
