@@ -185,6 +185,24 @@ def test_a_list_of_tasks_that_cannot_be_read_is_told(hilt: Hilt) -> None:
     assert ".hilt/tasks.json is damaged (it is no JSON)" in ran.out
 
 
+def test_what_was_typed_before_a_question_is_no_answer_to_it(hilt: Hilt, terminals: list[Terminal]) -> None:
+    calls = {"calls": [WRITE], "delay_ms": 1500}
+    terminal = Terminal(hilt, "--model", hilt.script(calls, {"text": "the end"}), "--tools", "files")
+    terminals.append(terminal)
+    terminal.sees("> ")
+    terminal.says("go")
+    terminal.sees("thinking")
+    terminal.says("a")
+    terminal.sees("wants to run", "[o]nce")
+    assert terminal.child.expect_exact(["the end", pexpect.TIMEOUT], timeout=1) == 1
+    assert not (hilt.root / "b.txt").exists()
+    terminal.says("o")
+    terminal.sees("the end")
+    assert (hilt.root / "b.txt").exists()
+    terminal.says("/quit")
+    assert terminal.ends() == 0
+
+
 def test_a_run_that_ends_badly_is_told_and_the_chat_goes_on(hilt: Hilt) -> None:
     model = hilt.script({"text": "one"}, {"error": {"status": 400, "message": "bad request"}}, {"text": "two"})
     ran = hilt.really("chat", "--model", model, stdin="a\nb\nc\n")

@@ -61,6 +61,10 @@ class Typed:
     def __init__(self, *lines: str | None) -> None:
         self.lines = list(lines)
         self.prompts: list[str] = []
+        self.dropped = 0
+
+    def drop_typed_ahead(self) -> None:
+        self.dropped += 1
 
     async def line(self, prompt: str) -> str | None:
         self.prompts.append(prompt)
@@ -149,6 +153,9 @@ async def test_questions_that_come_at_once_are_put_one_after_another() -> None:
     turns, shown = anyio.Lock(), list[str]()
 
     class Slow:
+        def drop_typed_ahead(self) -> None:
+            shown.append("drop")
+
         async def line(self, prompt: str) -> str:
             shown.append("in")
             await anyio.lowlevel.checkpoint()
@@ -159,7 +166,7 @@ async def test_questions_that_come_at_once_are_put_one_after_another() -> None:
     async with anyio.create_task_group() as tasks:
         for _ in range(3):
             tasks.start_soon(elicitor.elicit, Elicitation(server="far", message="", schema=SCHEMA))
-    assert shown == ["in", "out"] * 3
+    assert shown == ["drop", "in", "out"] * 3
 
 
 def test_fields_of_a_schema_that_is_none_take_text() -> None:

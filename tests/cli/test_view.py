@@ -162,6 +162,10 @@ class _Typed:
     def __init__(self, *lines: str) -> None:
         self.lines = list(lines)
         self.prompts: list[str] = []
+        self.dropped = 0
+
+    def drop_typed_ahead(self) -> None:
+        self.dropped += 1
 
     async def line(self, prompt: str) -> str | None:
         self.prompts.append(prompt)

@@ -55,6 +55,7 @@ class TerminalApprover:
             return await self._answer(ask)
 
     async def _answer(self, ask: Ask) -> Verdict:
+        self._reader.drop_typed_ahead()
         for line in self._question(ask):
             click.echo(line, err=self._err)
         while True:

@@ -44,6 +44,7 @@ class TerminalElicitor:
         """See `Elicitor.elicit`."""
         async with self._turns:
             with self.aside():
+                self._reader.drop_typed_ahead()
                 try:
                     return await (self._visit(asked) if asked.url else self._form(asked))
                 except Interrupted:

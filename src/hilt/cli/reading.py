@@ -10,6 +10,12 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input.typeahead import clear_typeahead
+
+try:
+    import termios
+except ImportError:  # not on Windows
+    termios = None  # type: ignore[assignment]  # what is missing is told apart by None
 
 _CHUNK_BYTES = 64 * 1024
 
@@ -27,6 +33,10 @@ class LineReader(Protocol):
         Raises:
             Interrupted: The person pressed Ctrl-C.
         """
+        ...
+
+    def drop_typed_ahead(self) -> None:
+        """Forget what was typed before anything was asked: it is no answer to a question that nobody had seen."""
         ...
 
 
@@ -53,6 +63,18 @@ class PipeReader:
             return None
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode("utf-8", "replace").rstrip("\r")
+
+    def drop_typed_ahead(self) -> None:
+        """See `LineReader.drop_typed_ahead`; who writes into a pipe answers ahead on purpose."""
+        if sys.stdin.isatty():
+            self._buffer = b""
+            _drop_pending()
+
+
+def _drop_pending() -> None:
+    """Forget what the terminal holds of its input; without POSIX terminals nothing can be done."""
+    if termios is not None:
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 async def _readable(descriptor: int) -> None:
@@ -81,6 +103,11 @@ class TerminalReader:
             return None
         except KeyboardInterrupt:
             raise Interrupted from None
+
+    def drop_typed_ahead(self) -> None:
+        """See `LineReader.drop_typed_ahead`: what the terminal holds, and what was read with an earlier line."""
+        clear_typeahead(self._session.input)
+        _drop_pending()
 
 
 def line_reader(words: Mapping[str, str] | None = None) -> LineReader:
