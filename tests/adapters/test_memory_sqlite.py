@@ -163,7 +163,19 @@ async def test_a_file_of_another_kind_or_a_newer_version_is_told_and_kept(
     database.close()
 
 
-@pytest.mark.parametrize("history", ["[", "[3]", '[{"number": 1}]', '[{"odd": 1}]', "3"])
+HISTORIES = (
+    "[",
+    "[3]",
+    '[{"number": 1}]',
+    '[{"odd": 1}]',
+    "3",
+    '[{"number": "x", "value": 5}]',
+    '[{"number": 1, "value": 5}]',
+    '[{"number": 1, "value": "v", "description": 5}]',
+)
+
+
+@pytest.mark.parametrize("history", HISTORIES)
 async def test_an_entry_that_cannot_be_read_is_told(memory: SqliteMemory, file: Path, history: str) -> None:
     await memory.remember("k", NEW, writer=ANN)
     await memory.remember("other", NEW, writer=ANN)
@@ -173,6 +185,16 @@ async def test_an_entry_that_cannot_be_read_is_told(memory: SqliteMemory, file: 
     database.close()
     assert "an entry cannot be read" in (await refusal(memory)).reason
     assert len(await memory.history("other")) == 1
+
+
+async def test_a_list_with_an_entry_that_cannot_be_read_is_told(memory: SqliteMemory, file: Path) -> None:
+    await memory.remember("k", NEW, writer=ANN)
+    memory.close()
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE entries SET description = '5', history = '[]'")
+    database.close()
+    with pytest.raises(ToolError, match="is damaged"):
+        await memory.keys("", limit=9)
 
 
 async def test_a_file_whose_rows_break_its_own_rules_is_told(memory: SqliteMemory, file: Path) -> None:

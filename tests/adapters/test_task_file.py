@@ -132,3 +132,9 @@ async def test_another_that_holds_the_lock_too_long_is_told(tmp_path: Path, monk
     (tmp_path / ".hilt").mkdir()
     with FileLock(tmp_path / ".hilt" / ".tasks.json.lock"):
         assert "other processes write" in (await refusal(tmp_path)).reason
+
+
+async def test_a_pipe_in_place_of_the_new_file_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / ".hilt").mkdir()
+    os.mkfifo(tmp_path / ".hilt" / ".tasks.json.new")
+    assert "cannot be written" in (await refusal(tmp_path)).reason

@@ -95,6 +95,8 @@ async def test_access_narrows_what_the_parent_sees_in_the_list_and_at_dispatch(t
         assert listed(cast, "child") == ["Change", "Look", "Peek", "ReadResult"]
         await on.play({"calls": [subagent("child", tools=["Look", "Change"], mode="read-write")]})
         assert listed(cast, "child") == ["Change", "Look"]
+        body = await on.one("agent_spawn", prompt="child", tool_access={"policy": "inherit", "tools": ["Peek"]})
+        assert "policy inherit takes no tools" in str(body["message"])
         for name in ("Hidden", "Nobody", "Subagent"):
             body = await on.one("agent_spawn", prompt="child", tool_access={"policy": "deny_list", "tools": [name]})
             assert body["error"] == "invalid_arguments"

@@ -292,7 +292,20 @@ def _stored(database: sqlite3.Connection, key: str) -> tuple[int | None, History
 
 
 def _version(item: Mapping[str, object]) -> Version:
-    return Version(**item)  # type: ignore[arg-type]  # the fields, as they were written
+    """Return a version as it was written.
+
+    Raises:
+        ValueError: It is none.
+        TypeError: It has other fields.
+    """
+    version = Version(**item)  # type: ignore[arg-type]  # the fields; their types are looked at below
+    texts = (version.description, version.change, version.at, version.session, version.source)
+    numbers = (version.number, version.before)
+    if not all(isinstance(one, str) for one in texts) or not all(type(one) is int for one in numbers):
+        raise ValueError("a version has a field of another type")
+    if version.value is not None and not isinstance(version.value, str):
+        raise ValueError("a value is no text")
+    return version
 
 
 def _store(database: sqlite3.Connection, id_: int | None, key: str, history: History) -> None:
@@ -324,4 +337,7 @@ def _make_room(database: sqlite3.Connection) -> None:
 
 
 def _known(rows: sqlite3.Cursor) -> list[Known]:
-    return [Known(key=key, description=json.loads(description)) for key, description in rows]
+    found = [Known(key=key, description=json.loads(description)) for key, description in rows]
+    if not all(isinstance(one.description, str) for one in found):
+        raise ValueError("a description is no text")
+    return found

@@ -117,7 +117,8 @@ class TaskFile:
         document = {"version": VERSION, "tasks": [task.to_json() for task in book.values()]}
         # The lock is held, so that one name is enough; what a killed process left there is overwritten.
         temporary = self._folder / f".{FILE_NAME}.new"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(temporary, flags, 0o666)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(json.dumps(document, indent=1) + "\n")

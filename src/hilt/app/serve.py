@@ -1,6 +1,7 @@
 """Puts the service together and runs it: the listener first, then the application, and an orderly end."""
 
 import contextlib
+import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,9 +17,12 @@ from hilt.api.service import SILENCE_S, MountedServer, Offer, Service
 from hilt.app.application import VIA_SESSION, App
 from hilt.app.build import build
 from hilt.app.config import Config
+from hilt.app.load_model import load_model
 from hilt.app.load_tokens import load_tokens
 from hilt.app.open_files import sessions_that_fit
 from hilt.core.errors import ConfigError
+
+logger = logging.getLogger(__name__)
 
 GRACE_S = 30.0
 LAST_ANSWERS_S = 5
@@ -104,10 +108,16 @@ async def serve(
     """Serve sessions until `stop` is set, then end in order; `listening` is told the address when it is ready.
 
     Raises:
-        ConfigError: Settings are wrong, the address cannot be listened on, or would be open to anybody.
+        ConfigError: Settings are wrong, the model cannot be used, the address cannot be listened on, or would be open
+            to anybody.
         UnreachableError: A required MCP server does not answer.
     """
     address = parse_address(config.serve.listen, source=str(config.source("serve.listen")))
+    if config.model:
+        # A model that cannot be used would fail every session; its library is loaded before anybody waits for it.
+        load_model(config.model, config.environment)
+    else:
+        logger.warning("service_without_model: sessions that name no model cannot run a prompt")
     tokens = load_tokens(config)
     _refuse_open(config, address, authenticated=bool(tokens) or serving.insecure_no_auth)
     guarded = not address.loopback and config.serve.client_mcp == "public"

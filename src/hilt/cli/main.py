@@ -15,7 +15,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "chat": ("hilt.cli.chat", "A session at the terminal that asks its user."),
     "serve": ("hilt.cli.serve", "Sessions over HTTP."),
     "tools": ("hilt.cli.tools", "Look at the catalog; run one tool through the whole funnel."),
-    "mcp": ("hilt.cli.mcp", "MCP servers: add, list, get, remove."),
+    "mcp": ("hilt.cli.mcp", "MCP servers: add, list, get, remove, check."),
     "demo": ("hilt.cli.demo", "The main job on a workspace of its own, offline."),
     "skills": ("hilt.cli.skills", "Skills, drafts of skills, slash commands."),
     "comms": ("hilt.cli.comms", "This agent's key, for its peers."),

@@ -1,5 +1,6 @@
 """`hilt serve`: sessions over HTTP."""
 
+import math
 import signal
 
 import anyio
@@ -39,6 +40,8 @@ from hilt.cli.output import print_json
 @takes(*FULL)
 def command(invocation: Invocation, insecure_no_auth: bool, grace: float) -> None:
     """Serve until a signal comes."""
+    if not math.isfinite(grace):
+        raise click.UsageError(f"--grace takes a number of seconds, not {grace}")
     config = invocation.config()
     anyio.run(_serve, invocation, config, Serving(grace_s=grace, insecure_no_auth=insecure_no_auth))
 

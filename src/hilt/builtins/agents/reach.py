@@ -28,7 +28,15 @@ class AccessArgs:
     tools: Annotated[tuple[str, ...] | None, Field(description="Names of tools.")] = None
 
     def access(self) -> ToolAccess:
-        """Return it as the session understands it: tools that are named without a policy are all that the child has."""
+        """Return it as the session understands it: tools that are named without a policy are all that the child has.
+
+        Raises:
+            ToolError: Tools are named beside `inherit`, which would leave the child all others too.
+        """
+        if self.policy == "inherit" and self.tools is not None:
+            raise ToolError.invalid_arguments(
+                "tool_access: policy inherit takes no tools; take allow_list or deny_list, or leave tools out"
+            )
         policy = self.policy or ("inherit" if self.tools is None else "allow_list")
         return ToolAccess(policy=policy, tools=self.tools or ())
 
