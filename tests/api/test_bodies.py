@@ -23,6 +23,8 @@ UNKNOWN = [
 
 WRONG = [
     ("POST", "/v1/sessions", {"title": 1}, "title"),
+    ("POST", "/v1/sessions", {"title": "x" * 501}, "title"),
+    ("PATCH", "/v1/sessions/s", {"title": "x" * 501}, "title"),
     ("POST", "/v1/sessions", {"tools": {"deny": ["a", 2]}}, "tools.deny[1]"),
     ("POST", "/v1/sessions", {"limits": {"max_turns": "3"}}, "limits.max_turns"),
     ("POST", "/v1/sessions", {"mode": "yolo"}, "mode"),

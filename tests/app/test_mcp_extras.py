@@ -135,6 +135,11 @@ BAD: dict[str, tuple[list[McpServerSpec], str]] = {
         header: ([replace(LOCAL, headers={header: SECRET})], f"may not set the header '{header}'")
         for header in ("Connection", "Host", "mcp-session-id", "Mcp-Protocol-Version", "TE", "Transfer-Encoding")
     },
+    "line end": ([replace(LOCAL, headers={"X-Key": f"{SECRET}\r\nX: y"})], "no line end"),
+    "zero": ([replace(LOCAL, headers={"X-Key": f"{SECRET}\0"})], "no other control character"),
+    "header name": ([replace(LOCAL, headers={"X Key": SECRET})], "a header's name"),
+    "no header name": ([replace(LOCAL, headers={"": SECRET})], "a header's name"),
+    "euro": ([replace(LOCAL, headers={"X-Key": f"{SECRET}\u20ac"})], "Latin-1"),
     "variable": ([replace(LOCAL, headers={"X-Key": "${" + "hunter2" + "}"})], "headers.X-Key of an MCP server names"),
     "token": ([replace(LOCAL, url="http://example.com", headers={"Authorization": SECRET})], "token"),
 }

@@ -206,8 +206,18 @@ def test_a_project_entry_is_admitted_by_trust_or_by_its_exact_approval() -> None
     assert admitted(replace(entry, origin="user"), trusted=False, approved=frozenset())
 
 
-@pytest.mark.parametrize("headers", [{"X": "a\nb"}, {"X\r": "a"}, {"X": "\x7f"}])
-def test_a_header_that_would_end_its_line_is_refused(headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({"X": "a\nb"}, "no line end"),
+        ({"X": "\x7f"}, "no other control character"),
+        ({"X\rY": "a"}, "a header's name"),
+        ({"": "a"}, "a header's name"),
+        ({"a b": "a"}, "a header's name"),
+        ({"X": "\u20ac"}, "Latin-1"),
+    ],
+)
+def test_a_header_that_cannot_be_sent_is_refused(headers: dict[str, str], told: str) -> None:
     raw = {"name": "one", "url": "https://a.example", "headers": headers}
-    with pytest.raises(ConfigError, match="control character"):
+    with pytest.raises(ConfigError, match=told):
         parse_entry(raw, source=".hilt/mcp.toml", origin="project")

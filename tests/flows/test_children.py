@@ -242,6 +242,8 @@ async def test_a_model_that_is_named_is_loaded_and_one_half_of_a_name_belongs_to
         assert (await on.ended(str(body["agent_id"])))["output"] == "from the cast"
         body = await on.one("agent_spawn", prompt="child", provider="openai")
         assert "provider: name the model too" in str(body["message"])
+        for name in ("agent_spawn", "agent_fork", "Subagent"):
+            assert "prompt: is blank" in str((await on.one(name, prompt=" \n"))["message"])
 
 
 @pytest.mark.req("BLT-10", "BLT-62")

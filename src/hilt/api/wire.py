@@ -15,6 +15,11 @@ T = TypeVar("T")
 ModeName = Literal["plan", "default", "accept-edits", "auto"]
 Json = dict[str, object]
 
+TITLE_MAX: Final = 500
+"""Characters; as a subject of a task has. Every list of sessions holds the titles."""
+
+Title = Annotated[str, Meta(max_length=TITLE_MAX)]
+
 
 class Body(Struct, kw_only=True, forbid_unknown_fields=True):
     """A body of a request, or an object in one; an unknown key is an error."""
@@ -61,7 +66,7 @@ class CreateBody(Body):
     """A new session; what is absent is the server's default."""
 
     id: str | None = None
-    title: str = ""
+    title: Title = ""
     mode: ModeName | None = None
     model: str | None = None
     system_prompt: str | None = None
@@ -118,7 +123,7 @@ class ApproveBody(Body):
 class PatchBody(Body):
     """Changes of a session; what is absent stays."""
 
-    title: str | UnsetType = UNSET
+    title: Title | UnsetType = UNSET
     mode: ModeName | UnsetType = UNSET
     tools: Filter | UnsetType = UNSET
     limits: LimitsBody | UnsetType = UNSET

@@ -11,6 +11,7 @@ from hilt.core.address import UrlRefusedError, validate_media_url
 from hilt.core.errors import ConfigError, RequestError
 from hilt.core.mcp import ChosenServer, McpServerSpec, check_distinct, check_server_name, same_name_key
 from hilt.core.mcp_entry import MissingVariableError, prepare_server
+from hilt.core.mcp_header import header_fault
 from hilt.core.mcp_url import is_loopback
 from hilt.core.permission import Effect, PermissionRule
 from hilt.engine.catalog import CLIENT_FAMILY, Catalog
@@ -140,7 +141,10 @@ def _client_server(given: McpServerSpec, *, public: bool) -> McpServerSpec:
     scheme = ready.url.partition(":")[0].lower()
     if scheme != "https" and not is_loopback(ready.url):
         raise ConfigError(f"MCP server {given.name!r}: its URL is neither https nor on this machine", key="url")
-    for name in ready.headers:
+    for name, value in ready.headers.items():
+        fault = header_fault(name, value)
+        if fault:
+            raise ConfigError(f"MCP server {given.name!r}: {fault}", key="headers")
         key = name.strip().lower()
         if key in _REFUSED_HEADERS or key.startswith("mcp-"):
             raise ConfigError(f"MCP server {given.name!r} may not set the header {name!r}", key="headers")

@@ -17,6 +17,7 @@ from hilt.core.mcp import (
     check_server_name,
     token_variable,
 )
+from hilt.core.mcp_header import header_fault
 from hilt.core.mcp_url import check_secret_url, check_url, has_secret_header, origin_of
 from hilt.core.tool import canonical_json
 
@@ -124,11 +125,12 @@ def _transport(table: _Table, raw: Mapping[str, object]) -> Transport:
 
 
 def _header_pairs(table: _Table) -> Mapping[str, str]:
-    """Return the headers; none may hold what would end its line (RFC 9110, section 5.5)."""
+    """Return the headers, each of which can be sent."""
     pairs = table.pairs("headers")
     for name, value in pairs.items():
-        if any(ord(char) < 0x20 or ord(char) == 0x7F for char in name + value):
-            raise table.fail("headers", "a header holds no line end and no other control character")
+        fault = header_fault(name, value)
+        if fault:
+            raise table.fail("headers", fault)
     return pairs
 
 

@@ -16,6 +16,15 @@ _NAMED_KEYS: Final = frozenset({"patternProperties", "$defs", "definitions", "de
 ArgumentPath = tuple[str, ...]
 
 
+def header_fault(name: str, value: str) -> str:
+    """Return why a header cannot be sent, "" where it can (RFC 9110, sections 5.1 and 5.5); it shows no value."""
+    if not _TOKEN.match(name.strip()):
+        return "a header's name has letters, digits and a few signs, and no blank"
+    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in value):
+        return "a header holds no line end and no other control character"
+    return "" if all(ord(char) < 0x100 for char in value) else "a header holds Latin-1 characters alone"
+
+
 def header_arguments(schema: Mapping[str, object]) -> dict[ArgumentPath, str]:
     """Return the path of each argument to be repeated, with its header.
 

@@ -135,6 +135,8 @@ class SessionChildren:
         self, order: ChildOrder, *, background: bool, payer: Payer | None, progress: Progress | None = None
     ) -> Kept:
         self._attended()
+        if not order.prompt.strip():
+            raise ToolError.invalid_arguments("prompt: is blank; say what the child agent is to do")
         if order.waits:
             await self._places.wait()
         elif not self._places.take():
