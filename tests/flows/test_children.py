@@ -1,7 +1,6 @@
 """Child agents: what they start with, what they see, how they end, and what their session hears of it."""
 
 import json
-import os
 from pathlib import Path
 
 import anyio
@@ -244,26 +243,6 @@ async def test_a_model_that_is_named_is_loaded_and_one_half_of_a_name_belongs_to
         assert "provider: name the model too" in str(body["message"])
         for name in ("agent_spawn", "agent_fork", "Subagent"):
             assert "prompt: is blank" in str((await on.one(name, prompt=" \n"))["message"])
-
-
-@pytest.mark.req("BLT-10", "BLT-62")
-async def test_a_call_opens_no_script_for_a_model_that_is_none(tmp_path: Path) -> None:
-    class Real(Cast):
-        name = "anthropic/real"
-
-    secret = tmp_path / "keys.json"
-    secret.write_text('{"sk_live_SECRET": 1}')
-    os.mkfifo(tmp_path / "pipe")
-    async with stage(tmp_path, Real(), rules=allow("*")) as on:
-        for file in (secret, tmp_path / "pipe", Path("/dev/zero"), tmp_path / "none"):
-            for args in ({"model": f"scripted:{file}"}, {"provider": "scripted", "model": str(file)}):
-                body = await on.one("agent_spawn", prompt="child", **args)
-                assert body["error"] == "invalid_arguments"
-                assert "a script can be named by whoever starts hilt" in str(body["message"])
-                assert "SECRET" not in str(body)
-                assert str(tmp_path) not in str(body)
-        body = await on.one("Subagent", prompt="child", model=f"scripted:{secret}")
-        assert "by whoever starts hilt" in str(body["message"])
 
 
 @pytest.mark.req("BLT-62")

@@ -1,5 +1,6 @@
 """Agents that a project or its user defines: who may hand tasks to them, and what they narrow."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,23 @@ async def test_a_definition_is_changed_only_after_asking_in_every_mode(tmp_path:
         (result,) = await on.play({"calls": [write]})
         assert "no approver was present" in result.content
         assert not (tmp_path / ".hilt").exists()
+
+
+@pytest.mark.req("BLT-10", "BLT-62")
+async def test_a_call_opens_no_script_for_a_model_that_is_none(tmp_path: Path) -> None:
+    class Real(Cast):
+        name = "anthropic/real"
+
+    secret = tmp_path / "keys.json"
+    secret.write_text('{"sk_live_SECRET": 1}')
+    os.mkfifo(tmp_path / "pipe")
+    async with stage(tmp_path, Real(), rules=allow("*")) as on:
+        for file in (secret, tmp_path / "pipe", Path("/dev/zero"), tmp_path / "none"):
+            for args in ({"model": f"scripted:{file}"}, {"provider": "scripted", "model": str(file)}):
+                body = await on.one("agent_spawn", prompt="child", **args)
+                assert body["error"] == "invalid_arguments"
+                assert "a script can be named by whoever starts hilt" in str(body["message"])
+                assert "SECRET" not in str(body)
+                assert str(tmp_path) not in str(body)
+        body = await on.one("Subagent", prompt="child", model=f"scripted:{secret}")
+        assert "by whoever starts hilt" in str(body["message"])
