@@ -255,7 +255,7 @@ async def test_a_closed_session_leaves_messages_to_others_until_a_prompt_opens_i
         hers = await sender.app.sessions.create()
 
         async def read(session: Session) -> int:
-            await home.run(session, {"text": "done"})
+            await home.run(await home.app.sessions.open(session.id), {"text": "done"})
             return str(home.model.requests[-1].messages).count("[message ")
 
         await first.close()
