@@ -10,7 +10,6 @@ from tests.spec import merged, span
 
 _AUTH: Final = "OAuth profiles, login and the credential store are not built yet"
 _GATEWAY: Final = "the gateway is not built yet"
-_LATER_TOOLS: Final = "this category of tools is not built yet"
 _GRPC: Final = "`hilt serve` speaks HTTP alone so far; gRPC is not built yet"
 _REPLICAS: Final = "the SQL store, and with it several replicas, is not built yet"
 

@@ -22,8 +22,6 @@ from hilt.ports.tool import Environment, Tool
 from tests.app.house import House, house, remote, script_server
 from tests.flows.kit import FunctionTool, Recorder, allow, ask, call, deny, says
 
-NO_CONTEXT = SessionContext()
-
 
 class Source:
     """A source of tools."""

@@ -2,10 +2,10 @@
 
 import logging
 import os
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from hilt.adapters._files import read_text, why_left_out
 from hilt.core.command import (
     COMMAND_FILE_MAX_BYTES,
     CommandEntry,
@@ -40,9 +40,11 @@ class CommandDirectory:
         for file in command_files(path):
             place = f"{self.label}/{file.name}"
             try:
-                self._commands[file.stem] = parse_command(_read(file), name=file.stem, place=place)
+                self._commands[file.stem] = parse_command(
+                    read_text(file, COMMAND_FILE_MAX_BYTES), name=file.stem, place=place
+                )
             except (ConfigError, OSError, UnicodeDecodeError, ValueError) as exc:
-                logger.warning("command_left_out file=%s why=%s", place, _why(exc))
+                logger.warning("command_left_out file=%s why=%s", place, why_left_out(exc))
 
     def names(self) -> Sequence[str]:
         """See `Expander.names`; sorted."""
@@ -68,24 +70,3 @@ def command_files(root: Path) -> list[Path]:
     return sorted(
         path for path in root.iterdir() if path.suffix == SUFFIX and valid_command_name(path.stem) and path.is_file()
     )
-
-
-def _read(path: Path) -> str:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        content = file.read(COMMAND_FILE_MAX_BYTES + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    if len(content) > COMMAND_FILE_MAX_BYTES:
-        raise ValueError(f"it is over {COMMAND_FILE_MAX_BYTES} bytes")
-    return content.decode("utf-8")
-
-
-def _why(exc: Exception) -> object:
-    match exc:
-        case ConfigError():
-            return f"line {exc.line}: {exc.reason}" if exc.line else exc.reason
-        case OSError():
-            return exc.strerror
-        case UnicodeDecodeError():
-            return "it is not UTF-8 text"
-        case _:
-            return exc

@@ -11,6 +11,7 @@ from typing import Final
 
 import anyio
 
+from hilt.adapters._files import read_regular
 from hilt.core.skill import (
     ASSET_MAX_BYTES,
     AssetNotFound,
@@ -73,7 +74,7 @@ class SkillDirectory:
         try:
             if found is None:
                 raise SkillRuleError("it is no file inside its directory")
-            parsed = parse_skill(_read(found, FILE_MAX_BYTES + 1), folder=folder.name)
+            parsed = parse_skill(read_regular(found, FILE_MAX_BYTES + 1), folder=folder.name)
         except (SkillRuleError, OSError) as exc:
             why = exc.strerror if isinstance(exc, OSError) else exc
             logger.warning("skill_left_out file=%s/%s%s why=%s", self.label, inner, name, why)
@@ -168,7 +169,7 @@ def _assets(home: Path) -> Iterator[tuple[str, _Asset]]:
 
 def _asset(path: Path) -> _Asset | None:
     try:
-        content = _read(path, ASSET_MAX_BYTES + 1)
+        content = read_regular(path, ASSET_MAX_BYTES + 1)
         if len(content) > ASSET_MAX_BYTES:
             return _Asset(size_bytes=path.stat().st_size, sha256="")
     except OSError:
@@ -178,13 +179,6 @@ def _asset(path: Path) -> _Asset | None:
 
 def _read_again(path: Path) -> bytes | None:
     try:
-        return _read(path, ASSET_MAX_BYTES + 1)
+        return read_regular(path, ASSET_MAX_BYTES + 1)
     except OSError:
         return None
-
-
-def _read(path: Path, limit: int) -> bytes:
-    """Return up to `limit` bytes of a regular file; anything else is empty, without waiting for it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        return file.read(limit) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""

@@ -53,7 +53,6 @@ class Pending:
     own_asks: bool = False
     refusal: ToolError | None = None
     verdict: str = ""
-    ask_again: bool = True
     notes: list[str] = field(default_factory=list)
     hooks: list[str] = field(default_factory=list)
     contexts: list[str] = field(default_factory=list)

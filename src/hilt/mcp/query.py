@@ -23,7 +23,6 @@ from hilt.ports.query import JsonQuery, QueryFailedError
 from hilt.ports.results import RetainedResults
 from hilt.ports.tool import Environment, Tool
 
-_NEAR_MAX: Final = 3
 _EXAMPLE: Final = '{"city": "Oslo"}'
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from hilt.builtins.memory.kind import Kind, key_subjects
+from hilt.builtins.memory.kind import Kind, one_subject
 from hilt.core.args import Args
 from hilt.core.memory import Version, not_found, shown_as_data, shown_value, version_text
 from hilt.core.permission import Subjects
@@ -43,7 +43,7 @@ class Inspect:
 
     def subjects(self, call: ToolCall) -> Subjects:
         """Show the key to patterns."""
-        return key_subjects(self._args.decode(call).key)
+        return one_subject("key", self._args.decode(call).key)
 
     async def execute(self, call: ToolCall, env: Environment) -> ToolResult:
         """Return the key with its history, framed as data."""

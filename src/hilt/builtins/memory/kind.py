@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from hilt.core.errors import ToolError
 from hilt.core.memory import StaleVersionError, Writer
@@ -75,16 +77,18 @@ USER: Final = Kind(
 )
 
 
-def key_subjects(key: str) -> Subjects:
-    """Show a key to patterns."""
-    subject = (Subject(text=key),)
-    return Subjects(unnamed=subject, named={"key": subject})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionedKey:
+    """Arguments of the tools that change a key and have seen its version."""
+
+    key: Annotated[str, Field(description="The key.")]
+    expected_version: Annotated[str, Field(description="Its version, as the inspecting tool shows it.")]
 
 
-def query_subjects(query: str) -> Subjects:
-    """Show a query to patterns."""
-    subject = (Subject(text=query),)
-    return Subjects(unnamed=subject, named={"query": subject})
+def one_subject(name: str, text: str) -> Subjects:
+    """Show the one argument that counts to patterns, with its name and without."""
+    subject = (Subject(text=text),)
+    return Subjects(unnamed=subject, named={name: subject})
 
 
 def writer_of(env: Environment) -> Writer:

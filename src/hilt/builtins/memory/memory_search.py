@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from hilt.builtins.memory.kind import query_subjects
+from hilt.builtins.memory.kind import one_subject
 from hilt.core.args import Args
 from hilt.core.errors import ToolError
 from hilt.core.framing import framed
@@ -49,7 +49,7 @@ class MemorySearch:
 
     def subjects(self, call: ToolCall) -> Subjects:
         """Show the query to patterns."""
-        return query_subjects(self._args.decode(call).query)
+        return one_subject("query", self._args.decode(call).query)
 
     async def execute(self, call: ToolCall, env: Environment) -> ToolResult:
         """Search, and return as many passages as fit into one result."""

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from hilt.builtins.memory.kind import Kind, key_subjects
+from hilt.builtins.memory.kind import Kind, one_subject
 from hilt.core.args import Args
 from hilt.core.memory import Known, current, origin, shown_as_data, shown_value
 from hilt.core.permission import Subjects
@@ -45,7 +45,7 @@ class Recall:
 
     def subjects(self, call: ToolCall) -> Subjects:
         """Show the key to patterns."""
-        return key_subjects(self._args.decode(call).key)
+        return one_subject("key", self._args.decode(call).key)
 
     async def execute(self, call: ToolCall, env: Environment) -> ToolResult:
         """Return the value framed as data, else keys, else that there is nothing."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from hilt.builtins.memory.kind import Kind, changed, key_subjects, writer_of
+from hilt.builtins.memory.kind import Kind, changed, one_subject, writer_of
 from hilt.core.args import Args
 from hilt.core.memory import DESCRIPTION_MAX_CHARS, VALUE_MAX_BYTES, NewValue, check_key, check_value
 from hilt.core.permission import Subjects
@@ -46,7 +46,7 @@ class Remember:
 
     def subjects(self, call: ToolCall) -> Subjects:
         """Show the key to patterns."""
-        return key_subjects(self._args.decode(call).key)
+        return one_subject("key", self._args.decode(call).key)
 
     async def execute(self, call: ToolCall, env: Environment) -> ToolResult:
         """Keep the value."""

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from hilt.builtins.memory.kind import Kind, query_subjects
+from hilt.builtins.memory.kind import Kind, one_subject
 from hilt.builtins.memory.recall import listed
 from hilt.core.args import Args
 from hilt.core.memory import shown_as_data
@@ -43,7 +43,7 @@ class Search:
 
     def subjects(self, call: ToolCall) -> Subjects:
         """Show the query to patterns."""
-        return query_subjects(self._args.decode(call).query)
+        return one_subject("query", self._args.decode(call).query)
 
     async def execute(self, call: ToolCall, env: Environment) -> ToolResult:
         """Return what is found, framed as data, or that nothing is."""

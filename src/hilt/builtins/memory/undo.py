@@ -1,11 +1,6 @@
 """UndoMemory, UndoUserMemory: give a key the value before its last change."""
 
-from dataclasses import dataclass
-from typing import Annotated
-
-from pydantic import Field
-
-from hilt.builtins.memory.kind import Kind, changed, key_subjects, writer_of
+from hilt.builtins.memory.kind import Kind, VersionedKey, changed, one_subject, writer_of
 from hilt.core.args import Args
 from hilt.core.memory import check_key
 from hilt.core.permission import Subjects
@@ -13,18 +8,10 @@ from hilt.core.tool import ToolCall, ToolResult, ToolSpec
 from hilt.ports.tool import Environment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoArgs:
-    """Arguments of `UndoMemory` and `UndoUserMemory`."""
-
-    key: Annotated[str, Field(description="The key.")]
-    expected_version: Annotated[str, Field(description="Its version, as the inspecting tool shows it.")]
-
-
 class Undo:
     """Gives a key the value before its last change."""
 
-    _args = Args(UndoArgs)
+    _args = Args(VersionedKey)
     read_only = False
 
     def __init__(self, kind: Kind) -> None:
@@ -40,7 +27,7 @@ class Undo:
 
     def subjects(self, call: ToolCall) -> Subjects:
         """Show the key to patterns."""
-        return key_subjects(self._args.decode(call).key)
+        return one_subject("key", self._args.decode(call).key)
 
     async def execute(self, call: ToolCall, env: Environment) -> ToolResult:
         """Go back."""
