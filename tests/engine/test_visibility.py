@@ -63,6 +63,17 @@ def test_an_allowed_name_that_no_tool_has_is_told_once(caplog: pytest.LogCapture
     assert "Never" not in line
 
 
+@pytest.mark.req("CAT-72")
+def test_names_of_servers_that_may_still_come_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    seen = Visibility([ToolFilter(allow=("Nope", "mcp__late__*"))])
+    with caplog.at_level(logging.WARNING):
+        seen.report_unknown(catalog_of(Named("Read")), complete=False)
+        seen.report_unknown(catalog_of(Named("Read")))
+    partly, wholly = [record.getMessage() for record in caplog.records]
+    assert "mcp__late" not in partly
+    assert "mcp__late" in wholly
+
+
 @pytest.mark.req("CAT-73")
 @pytest.mark.parametrize("broken", [{"allow": "Read"}, {"deny": ["x"]}, {"allow": (3,)}])
 def test_a_filter_that_cannot_be_read_hides_everything(

@@ -124,3 +124,14 @@ async def test_a_call_opens_no_script_for_a_model_that_is_none(tmp_path: Path) -
                 assert str(tmp_path) not in str(body)
         body = await on.one("Subagent", prompt="child", model=f"scripted:{secret}")
         assert "by whoever starts hilt" in str(body["message"])
+
+
+@pytest.mark.req("BLT-62")
+async def test_a_script_that_is_none_is_told_without_what_it_holds_and_where_it_lies(tmp_path: Path) -> None:
+    script = tmp_path / "keys.json"
+    script.write_text('{"sk_live_SECRET": 1}')
+    async with stage(tmp_path, Cast(), rules=allow("*")) as on:
+        for file in (script, tmp_path / "none"):
+            body = await on.one("agent_spawn", prompt="child", model=f"scripted:{file}")
+            assert body["error"] == "invalid_arguments"
+            assert str(body["message"]).endswith("model: that script cannot be used")

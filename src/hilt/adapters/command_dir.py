@@ -43,7 +43,7 @@ class CommandDirectory:
                 self._commands[file.stem] = parse_command(
                     read_text(file, COMMAND_FILE_MAX_BYTES), name=file.stem, place=place
                 )
-            except (ConfigError, OSError, UnicodeDecodeError, ValueError) as exc:
+            except (ConfigError, OSError, ValueError) as exc:
                 logger.warning("command_left_out file=%s why=%s", place, why_left_out(exc))
 
     def names(self) -> Sequence[str]:

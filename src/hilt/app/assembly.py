@@ -37,6 +37,7 @@ from hilt.engine.funnel import Parts
 from hilt.engine.retained import Retained
 from hilt.engine.teams import SessionTeams
 from hilt.engine.tool_index import SessionToolIndex
+from hilt.engine.visibility import Visibility
 from hilt.ports.child import ChildAgents
 from hilt.ports.hook import HookRunner
 from hilt.ports.memory import EarlierTurns
@@ -154,6 +155,8 @@ class SessionAssembler:
             if brought.close is not None:
                 await brought.close()
             raise
+        waiting = {} if shared.live is None else shared.live.waiting()
+        Visibility((record.tools,)).report_unknown(catalog, complete=not waiting)
         rules = [*shared.rules, *sparing(loaded, client_names(catalog, shared.families.reading.servers))]
         refresh: Callable[[], Awaitable[None]] | None = None
         if shared.live is not None and shared.session_catalog is None:

@@ -57,6 +57,7 @@ from hilt.engine.guardrail import Guardrail
 from hilt.engine.retention import Retention
 from hilt.engine.session_places import SessionPlaces
 from hilt.engine.sessions import Sessions
+from hilt.engine.visibility import Visibility
 from hilt.mcp.manager import McpManager
 from hilt.ports.clock import Clock
 from hilt.ports.hook import HookRunner
@@ -277,6 +278,8 @@ class _Builder:
         )
         catalog = assemble(families, SessionContext())
         catalog.report_skipped()
+        live = live_tools(config, self.managers)
+        Visibility(settings_filter(config)).report_unknown(catalog, complete=live is None or not live.waiting())
         if given.session_catalog is not None:
             logger.info("session_catalog_by_host: names are not compared with the shared catalog")
         hooks = [*given.hooks, *hook_runners(config)]
@@ -317,7 +320,7 @@ class _Builder:
             load_model=self._models.get,
             session_catalog=given.session_catalog,
             client_tools=self._client_tools,
-            live=live_tools(config, self.managers),
+            live=live,
             via_session=isinstance(given.approver, ViaSession),
             refuses_auto=auto_refusal(contained=config.sandboxed),
             disclosure=disclosure_setup(config),

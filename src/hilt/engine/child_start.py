@@ -238,4 +238,7 @@ def _model(parent: Parent, order: ChildOrder, load: Callable[[str], Model]) -> M
     try:
         return load(name)
     except ConfigError as exc:
+        if split_model(name)[0] == SCRIPTED:
+            # What a script says that is none belongs to a file that the rules may keep from the model.
+            raise ToolError.invalid_arguments("model: that script cannot be used") from None
         raise ToolError.invalid_arguments(f"model: {exc}") from None

@@ -161,6 +161,7 @@ class Session:
 
         Raises:
             SessionBusyError: Another prompt runs or waits for a verdict.
+            ConflictError: The session was closed.
         """
         parts = () if isinstance(content, str) else tuple(content)
         prompt = UserMessage(text=content if isinstance(content, str) else text, parts=parts, typed=typed)
@@ -203,18 +204,14 @@ class Session:
             if self.ended:
                 return
             self._closing = True
-            try:
+            with anyio.move_on_after(CLOSE_S):
+                await self.cancel()
+            if self._assembly.close is not None:
                 with anyio.move_on_after(CLOSE_S):
-                    await self.cancel()
-                if self._assembly.close is not None:
-                    with anyio.move_on_after(CLOSE_S):
-                        await self._assembly.close()
-                self._ended = True
-                if self._keeper.record.state is not SessionState.CLOSED:
-                    await self._keeper.move(SessionState.CLOSED)
-            except BaseException:
-                self._closing = False
-                raise
+                    await self._assembly.close()
+            self._ended = True
+            if self._keeper.record.state is not SessionState.CLOSED:
+                await self._keeper.move(SessionState.CLOSED)
 
     async def leave(self) -> None:
         """End with the application: close, but leave an ask that waits for `approve` as it is stored."""
@@ -243,6 +240,7 @@ class Session:
 
         Raises:
             RequestError: The mode is unknown or refused here, or a limit is above the server's.
+            ConflictError: The session was closed.
         """
         self._refuse_closed()
         check_mode(mode)
@@ -258,6 +256,7 @@ class Session:
         if tools is not None:
             self._keeper.record = replace(self._keeper.record, tools=tools)
             self._state.visibility = Visibility((*self._assembly.layers, tools))
+            Visibility((tools,)).report_unknown(self.catalog, complete=self._assembly.refresh is None)
         await self._keeper.save()
 
     async def call_tool(self, name: str, args: str = "{}") -> ToolResult:
@@ -265,6 +264,7 @@ class Session:
 
         Raises:
             SessionBusyError: A prompt runs.
+            ConflictError: The session was closed.
         """
         call = ToolCall(f"call_{self._host.clock.new_id()}", name, args)
         direct = DirectCall(call, self._state, self._funnel.dispatcher, self._emitter)

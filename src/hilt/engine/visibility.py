@@ -44,8 +44,11 @@ class Visibility:
         """Return the same layers and one more."""
         return Visibility((*self._layers, layer), names=self._names)
 
-    def report_unknown(self, catalog: Catalog) -> None:
-        """Tell once, at WARN, which allowed names no tool of the catalog has."""
+    def report_unknown(self, catalog: Catalog, *, complete: bool = True) -> None:
+        """Tell, at WARN, which allowed names no tool of the catalog has.
+
+        Without `complete` tools of MCP servers may still come, and their names are not told.
+        """
         unknown = sorted(
             {
                 pattern
@@ -53,6 +56,7 @@ class Visibility:
                 if layer not in self._broken
                 for pattern in layer.allow or ()
                 if not any(matches_name(pattern, name) for name in catalog.names)
+                and (complete or not pattern.startswith("mcp__"))
             }
         )
         if unknown:
